@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
+from gnothi.calibration.source import PANEL, Source, replay_of
 from gnothi.cli import options
 from gnothi.cli.progress import ProgressWatch
 from gnothi.cli.running import SOME_FAILED
@@ -22,9 +20,7 @@ from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.files import meant
 
 if TYPE_CHECKING:
-    from gnothi.models.remote.budget import Budget
-    from gnothi.session.execute import Watch
-    from gnothi.session.plan import Plan
+    from gnothi.face.calibrate import Choice
 
 _LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
 _MODES = {
@@ -225,44 +221,36 @@ def calibrate(
             replay.learn_gate(files, out, Prices(*costs), metric or "em", never, targets, as_json)
         return 0
     from gnothi.calibration import file
-    from gnothi.calibration.choose import choose
+    from gnothi.face import calibrate as face
     from gnothi.report.terminal import calibration_table
     from gnothi.report.terminal import console as terminal
     from gnothi.runs.rows import jsonable
-    from gnothi.session.calibrate import made
 
-    price = search_cost
     if len(data) > 1:
         raise InvalidSetting(f"got {len(data)} data sets, expected one. Several go with --replay and --learn.")
     dataset = data[0] if data else None
     if (dataset is None) is (feedback is None):
         both = "both, and no promise holds for a mixture of questions and judged answers"
         raise InvalidSetting(f"expected either DATASET or --feedback FILE, got {'neither' if dataset is None else both}.")
-    if feedback is not None:
-        check_choice(target_error, price)
     dataset = dataset or str(feedback)
     replayed = None if feedback else replay_of(dataset, metric, never, always)
     recorded = replayed is not None or feedback is not None
     _check_used(dataset, method, typed, recorded)
     out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
-    weigh = price is not None or target_error is None
-    if method == PANEL and not recorded:
-        replayed = _ask_panel(dataset, sources, asking, metric, out, as_json, target_error, epsilon)
-    if feedback is not None:
-        one_of = {"method": method, "signal": signal, "model": sources.model}
-        source = from_feedback(feedback, **{key: value for key, value in one_of.items() if key in typed})
-    elif replayed is None:
-        source = _ask(dataset, method, sources, asking, metric, out, weigh, as_json, target_error, epsilon)
-    else:
-        model = (sources.model or "") if recorded and "model" in typed else ""
-        at = (price or 0.0) if weigh else None
-        source = from_replay(replayed, method if "method" in typed else None, signal, model, at)
+    choice = face.Choice(target_error, search_cost, epsilon)
+
+    def ask() -> Source | Replay:
+        return _asked(dataset, method, sources, asking, metric, out, choice, as_json)
+
+    one_of = {"method": method, "signal": signal, "model": sources.model if recorded else None}
+    named = {key: value if key in typed else None for key, value in one_of.items()}
+    source = face.source_from(replayed, feedback, choice, ask, **named)
     for warning in source.warnings:
         say(f"warning: {warning}")
     if source.failed:
         say(f"warning: {source.left_out}")
-    chosen = choose(source.sample, target_error, price, epsilon)
-    found = made(source, chosen).save(out)
+    made = choice.of(source)
+    found, chosen = made.calibration.save(out), made.chosen
     if plot is not None:
         if chosen.probabilities is None:
             raise InvalidInput(
@@ -306,83 +294,45 @@ def _check_there(files: tuple[Path, ...], mode: str) -> None:
             )
 
 
-def _ask(
+def _asked(
     dataset: str,
     method: str,
     sources: options.Sources,
     asking: options.Asking,
     metric: str | None,
     out: Path,
-    weigh: bool,
+    choice: Choice,
     as_json: bool,
-    target_error: float | None,
-    epsilon: float,
-) -> Source:
-    from gnothi.session.calibrate import METRIC, collect
-
-    metric = metric or METRIC
-    with _watched(dataset, [method], sources, asking, metric, out, 1 + weigh, as_json, target_error, epsilon) as (
-        plan,
-        folder,
-        watch,
-        budget,
-    ):
-        return asyncio.run(collect(plan, metric, folder, weigh, watch, budget=budget))
-
-
-def _ask_panel(
-    dataset: str,
-    sources: options.Sources,
-    asking: options.Asking,
-    metric: str | None,
-    out: Path,
-    as_json: bool,
-    target_error: float | None,
-    epsilon: float,
-) -> Replay:
-    from gnothi.session.calibrate import METRIC, collect_panel
-
-    metric = metric or METRIC
-    with _watched(dataset, [PANEL, "rag"], sources, asking, metric, out, 2, as_json, target_error, epsilon) as (
-        plan,
-        folder,
-        watch,
-        budget,
-    ):
-        return asyncio.run(collect_panel(plan, metric, folder, watch, budget=budget))
-
-
-@contextlib.contextmanager
-def _watched(
-    dataset: str,
-    methods: Sequence[str],
-    sources: options.Sources,
-    asking: options.Asking,
-    metric: str,
-    out: Path,
-    times: int,
-    as_json: bool,
-    target_error: float | None,
-    epsilon: float,
-) -> Iterator[tuple[Plan, Path, Watch, Budget]]:
-    """What is to be asked, so many ``times``, where answers are kept, and who hears of it. What it cannot be asked for is
+) -> Source | Replay:
+    """What the gate's decisions come to on the questions; of the panel a replay of all signals. What it cannot be asked for is
     refused before that."""
-    from gnothi.session.calibrate import RUNS, announced, check_enough, check_metric, gate_to_place
+    from gnothi.session.calibrate import (
+        METRIC,
+        RUNS,
+        announced,
+        check_enough,
+        check_metric,
+        collect,
+        collect_panel,
+        gate_to_place,
+    )
     from gnothi.session.execute import budget_of
     from gnothi.session.plan import resolve, with_questions
 
+    metric, panel = metric or METRIC, method == PANEL
     check_metric(metric)
-    plan = resolve(sources.request(methods))
-    if len(methods) == 1:
+    plan = resolve(sources.request([PANEL, "rag"] if panel else [method]))
+    if not panel:
         gate_to_place(plan)
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    check_enough(plan, target_error, epsilon)
-    folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
+    check_enough(plan, choice.target_error, choice.epsilon)
+    folder, budget, watch = out.with_name(out.name + RUNS), budget_of(plan), ProgressWatch()
     if not as_json:
-        say(announced(len(plan.questions.questions), times, folder))
-    watch = ProgressWatch()
+        say(announced(len(plan.questions.questions), 2 if panel else 1 + choice.weighs, folder))
     with spending(budget, plan.remote, folder, lambda: watch.kept, err=True), watch:
-        yield plan, folder, watch, budget
+        if panel:
+            return asyncio.run(collect_panel(plan, metric, folder, watch, budget=budget))
+        return asyncio.run(collect(plan, metric, folder, choice.weighs, watch, budget=budget))
 
 
 def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: bool) -> None:
