@@ -151,7 +151,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
     ends = [name for name in ENDS if name in wanted or "adaptive_rag" in wanted or name in ("direct", "rag")]
     both = ",".join(["panel", *ends])
     yield "calibration", ["eval", split["calibration"], "--method", both, *asked, *probe, "--out", str(folder / "calibration")]
-    weighed = ["--price", str(PRICE), "--metric", METRIC]
+    weighed = ["--search-cost", str(PRICE), "--metric", METRIC]
     for name in GATED:
         if name in wanted:
             file = str(chosen / f"{name}.toml")

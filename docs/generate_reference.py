@@ -110,7 +110,7 @@ def _commands(command: click.Command, name: str) -> Iterator[str]:
 def _methods() -> Iterator[str]:
     how = "[how](../how-to/ask.md#change-settings)"
     yield f"Give settings with `--set KEY=VALUE`, in a file, in the environment ({how}) or as keywords in Python.\n"
-    for method in json.loads(_printed("methods", "--json")):
+    for method in json.loads(_printed("list", "methods", "--json")):
         yield f"## `{method['name']}`\n\n{method['summary']}\n\n{method['source']} Needs: {', '.join(method['needs'])}.\n"
         if method["settings"]:
             yield _table(method["settings"])
@@ -126,7 +126,7 @@ def _methods() -> Iterator[str]:
 
 
 def _models() -> Iterator[str]:
-    found = json.loads(_printed("models", "--json"))
+    found = json.loads(_printed("list", "models", "--json"))
     yield "| `--model` | |\n|---|---|"
     yield from (f"| `{one['spec']}` | {_cell(one['summary'])} |" for one in found["models"])
     for kind in dict.fromkeys(one["models"] for one in found["settings"]):

@@ -164,7 +164,7 @@ def test_questions_that_a_threshold_was_chosen_on(
 
 
 @pytest.mark.parametrize(
-    ("precision", "given", "anyway", "opened"),
+    ("precision", "given", "ignore_mismatch", "opened"),
     [
         ("", "auto", False, "auto"),
         ("bfloat16", "auto", False, "bfloat16"),
@@ -174,12 +174,12 @@ def test_questions_that_a_threshold_was_chosen_on(
     ],
 )
 def test_the_model_computes_as_it_was_calibrated(
-    tmp_path: Path, precision: str, given: str, anyway: bool, opened: str | None
+    tmp_path: Path, precision: str, given: str, ignore_mismatch: bool, opened: str | None
 ) -> None:
     file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, precision=precision)
     assert read(file).precision == precision
     overrides = () if given == "auto" else (f"model.dtype={given}",)
-    request = Request(settings=read_settings(overrides=overrides), calibration=file, anyway=anyway)
+    request = Request(settings=read_settings(overrides=overrides), calibration=file, ignore_mismatch=ignore_mismatch)
     if opened is None:
         with pytest.raises(OtherModel, match=r"in bfloat16, got it in float32.*calibrate in float32"):
             resolve(request)
@@ -190,7 +190,7 @@ def test_the_model_computes_as_it_was_calibrated(
 
 
 @pytest.mark.parametrize(
-    ("thinking", "given", "anyway", "refused"),
+    ("thinking", "given", "ignore_mismatch", "refused"),
     [
         ("", "on", False, False),
         ("off", "off", False, False),
@@ -199,10 +199,14 @@ def test_the_model_computes_as_it_was_calibrated(
         ("off", "on", True, False),
     ],
 )
-def test_the_model_thinks_as_it_was_calibrated(tmp_path: Path, thinking: str, given: str, anyway: bool, refused: bool) -> None:
+def test_the_model_thinks_as_it_was_calibrated(
+    tmp_path: Path, thinking: str, given: str, ignore_mismatch: bool, refused: bool
+) -> None:
     file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, thinking=thinking)
     assert read(file).thinking == thinking
-    request = Request(settings=read_settings(overrides=(f"model.thinking={given}",)), calibration=file, anyway=anyway)
+    request = Request(
+        settings=read_settings(overrides=(f"model.thinking={given}",)), calibration=file, ignore_mismatch=ignore_mismatch
+    )
     if refused:
         with pytest.raises(OtherModel, match=rf"with thinking {thinking}, got it with thinking {given}"):
             resolve(request)

@@ -99,7 +99,7 @@ def test_another_model_is_an_error() -> None:
     made.check_model(Identity("lab", "abc"))
     made.check_model(Identity("a/copy", "abc"))
     made.check_model(Identity("lab"))
-    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*anyway=True"):
+    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*ignore_mismatch=True"):
         made.check_model(Identity("other"))
     with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
         made.check_model(Identity("lab", "xyz"))

@@ -45,7 +45,7 @@ def test_a_guarantee_from_recorded_outcomes(gnothi_json: Callable[..., Any], rec
 def test_by_worth_and_with_a_diagram(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     out, diagram = tmp_path / "made.toml", tmp_path / "made.png"
     code, shown, err = gnothi(
-        *("calibrate", recorded, "--signal", "energy_score", "--price", "0.1", "--out", str(out), "--plot", str(diagram))
+        *("calibrate", recorded, "--signal", "energy_score", "--search-cost", "0.1", "--out", str(out), "--plot", str(diagram))
     )
     assert (code, err) == (0, "")
     assert diagram.read_bytes().startswith(b"\x89PNG")
@@ -124,7 +124,7 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
     for arguments, said in (
         (("lob",), "Did you mean 'lab'?"),
         (("lab", "--method", "direct"), "has no gate with a threshold"),
-        (("lab", "--method", "cascade"), "given when it is learnt: `gnothi train gate RUN --target-error 0.1`, say"),
+        (("lab", "--method", "cascade"), "given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`"),
         (("lab", "--method", "skill_rag"), "asks no signal before it retrieves. Name one: --set gate="),
         (("lab", "--method", "compose"), "--method: got 'compose', which asks no signal before it retrieves"),
         (("lab", "--method", "compose", "--set", "gate=never"), "which asks no signal before it retrieves"),
@@ -174,7 +174,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
         code, _, err = gnothi(*evaluate, *more)
         assert code == 2
         assert said in err
-    assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "signal.samples=5", "--anyway")[2]
+    assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "signal.samples=5", "--ignore-mismatch")[2]
     _, shown, _ = gnothi("ask", known[0], "--set", "form=simple", "--set", "signal.samples=4", "--calibration", str(out))
     assert f"{made['gate']['threshold']:.2f}" in shown
 
@@ -267,7 +267,7 @@ def test_it_is_of_the_model_that_the_gate_listens_to(
         "--set",
         "slimplm.proxy=some/proxy",
     )
-    made = gnothi_json("calibrate", "lab:one_hop", *method, "--price", "0.1", "--out", out)
+    made = gnothi_json("calibrate", "lab:one_hop", *method, "--search-cost", "0.1", "--out", out)
     assert made["model"]["name"] == "some/proxy"
     code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)
     assert (code, "slimplm: threshold" in err) == (0, True)
@@ -301,7 +301,7 @@ def test_questions_that_fail_are_told_counted_and_tried_again(
     assert (made["data"]["questions"], made["data"]["failures"]) == (55, 5)
     assert read(out).failures == 5
     assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", str(run))[0] == 1
-    code, shown, err = gnothi("calibrate", str(run), "--price", "0.1", "--out", str(tmp_path / "other.toml"))
+    code, shown, err = gnothi("calibrate", str(run), "--search-cost", "0.1", "--out", str(tmp_path / "other.toml"))
     assert (code, "5 questions of lab:one_hop failed" in err, "of 55 questions" in shown) == (1, True, True)
 
     scripted._script = works
@@ -326,7 +326,7 @@ def test_keqa_by_the_agreement_of_its_tries(scripted: Scripted, gnothi: Run, tmp
     out, run = tmp_path / "made.toml", str(tmp_path / "run")
     keqa = ("--method", "keqa", "--limit", "60", "--set", "decompose=false", "--set", "pick=false", "--set", "tries=7")
     made, err = gnothi(
-        "calibrate", "lab:one_hop", *keqa, "--target-error", "0.2", "--price", "0.1", "--out", str(out), "--json"
+        "calibrate", "lab:one_hop", *keqa, "--target-error", "0.2", "--search-cost", "0.1", "--out", str(out), "--json"
     )[1:]
     assert "fires" not in err  # its gate is held shut, then open: no warning of that
     made = json.loads(made)
@@ -367,7 +367,7 @@ def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Call
     run, out = str(tmp_path / "run"), tmp_path / "made.toml"
     assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", run)[0] == 0
     asked = len(scripted.prompts)
-    made = gnothi_json("calibrate", run, "--target-error", "0.2", "--price", "0.1", "--out", str(out))
+    made = gnothi_json("calibrate", run, "--target-error", "0.2", "--search-cost", "0.1", "--out", str(out))
     assert len(scripted.prompts) == asked
     assert (made["gate"]["method"], made["gate"]["signal"], made["gate"]["settings"]["signal.samples"]) == ("seakr", "gram", 4)
     assert (made["model"]["name"], made["data"]["name"], made["data"]["questions"]) == ("lab", "lab:one_hop", 60)
@@ -447,7 +447,8 @@ def test_by_one_command_every_signal_and_the_best_one(
 ) -> None:
     teach(scripted)
     monkeypatch.chdir(tmp_path)
-    command = ("calibrate", "lab:one_hop", "--method", "panel", "--limit", "60", "--set", "signal.samples=2", "--price", "0.05")
+    asked = ("--method", "panel", "--limit", "60", "--set", "signal.samples=2")
+    command = ("calibrate", "lab:one_hop", *asked, "--search-cost", "0.05")
     code, shown, err = gnothi(*command)
     assert code == 0, err
     assert "60 questions are asked from memory, then with a search" in err

@@ -178,5 +178,5 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.Monkey
         f"signal.probe={out}",
     )
     assert "learnt from questions of lab-train" in gnothi(*calibrate, *shut)[2]
-    assert gnothi(*use, "--set", "reason=false", "--anyway")[0] == 0
-    assert gnothi(*use, "--model", "other", "--index", "lab", "--anyway")[0] == 0
+    assert gnothi(*use, "--set", "reason=false", "--ignore-mismatch")[0] == 0
+    assert gnothi(*use, "--model", "other", "--index", "lab", "--ignore-mismatch")[0] == 0

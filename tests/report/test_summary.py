@@ -152,7 +152,7 @@ def test_a_gate_that_decides_nothing_is_reported(fires: int, said: str | None) -
 def test_a_calibration_is_advised_where_there_is_one(method: str, advised: bool) -> None:
     warning = summarise([row(method, n, retrieved=True, uncertainty=1.0) for n in range(100)], "lab")["warnings"][0]
     assert (f"gnothi calibrate DATASET --method {method}" in warning) is advised
-    assert (f"`gnothi methods {method}` tells" in warning) is not advised
+    assert (f"`gnothi list methods {method}` tells" in warning) is not advised
 
 
 def test_no_alarm_for_few_decisions_or_where_always_is_meant() -> None:

@@ -146,7 +146,7 @@ async def test_a_learnt_gate_notices_drift() -> None:
     assert said is not None
     assert (said["state"], said["distance"]) == ("drift", 1.0)
     assert "0% are above the threshold, 100% were" in str(said["advice"])
-    assert "`gnothi train gate RUN`" in str(said["advice"])
+    assert "`gnothi calibrate --learn RUN`" in str(said["advice"])
 
 
 @pytest.mark.parametrize(("gate", "watched"), [("learned", True), ("always", False), ("perplexity", False)])

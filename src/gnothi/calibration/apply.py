@@ -17,10 +17,10 @@ _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = mult
 
 
 def calibrated(
-    methods: Sequence[PlannedMethod], found: Calibration, model: Any, anyway: bool
+    methods: Sequence[PlannedMethod], found: Calibration, model: Any, ignore_mismatch: bool
 ) -> tuple[tuple[PlannedMethod, ...], list[str]]:
     """The methods, those that use the calibration's signal with its threshold, and what to tell of each. ``model`` is the main
-    one, by name or itself; ``anyway``: also where the calibration was made for another model or with other settings.
+    one, by name or itself; ``ignore_mismatch``: also where the calibration was made for another model or with other settings.
 
     Raises OtherModel, or InvalidSetting where no method uses the signal, where settings differ that scores depend on, or where
     a threshold was given, too."""
@@ -32,10 +32,10 @@ def calibrated(
     for method in methods:
         if method.name in users:
             gate = gates[method.name]
-            if not anyway:
+            if not ignore_mismatch:
                 found.check_model(identity_of(method.speaker(model)))
             _check_one_threshold(found, method, gate)
-            if not anyway:
+            if not ignore_mismatch:
                 _check_settings(found, method.name, gate.settings)
             values = gate.at(found.threshold)
             method = method.changed(values, f"<--calibration {found.source}>")
@@ -108,13 +108,14 @@ def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> 
         same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
         raise InvalidSetting(
             f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
-            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add <--anyway>."
+            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add "
+            "<--ignore-mismatch>."
         )
     for key, value in got.items():
         if key in found.settings and not _same(value, found.settings[key]):
             raise InvalidSetting(
                 f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
-                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--anyway>."
+                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
             )
 
 

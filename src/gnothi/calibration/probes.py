@@ -16,15 +16,15 @@ from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import COMMAND, read_header
 
 
-def check_probes(methods: Sequence[PlannedMethod], model: Any, anyway: bool | None) -> None:
-    """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit; ``anyway``
-    lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
-    hint = "" if anyway is None else ", or add <--anyway>"
+def check_probes(methods: Sequence[PlannedMethod], model: Any, ignore_mismatch: bool | None) -> None:
+    """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit;
+    ``ignore_mismatch`` lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
+    hint = "" if ignore_mismatch is None else ", or add <--ignore-mismatch>"
     for method in methods:
         if (spec := _probe(method)) is None:
             continue
         about = read_header(spec)
-        if anyway:
+        if ignore_mismatch:
             continue
         try:
             own, wanted = Identity(about["model"]["name"], about["model"].get("fingerprint", "")), about["settings"]

@@ -145,11 +145,11 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
         f"`gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
     )
     if method in methods.names() and methods.gating_of(method) is None:
-        choose = f": `gnothi methods {method}` tells which settings it follows from"
+        choose = f": `gnothi list methods {method}` tells which settings it follows from"
     return (
         f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "
         f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} Thresholds do not transfer between "
-        f"models{choose}, and see what others would do with `gnothi gates RUN`."
+        f"models{choose}, and see what others would do with `gnothi calibrate --replay RUN`."
     )
 
 

@@ -197,7 +197,7 @@ def _guessed(first: Record, known: Mapping[str, Format]) -> str:
         missing = f"the answers stand under {answer!r}, and no key is known as the question ({_listed(generic.QUESTIONS)})"
     else:
         missing = f"no key is known as the question ({_listed(generic.QUESTIONS)}) or its answers ({_listed(generic.ANSWERS)})"
-    return f"{got}: {missing}. Rename the keys, or name the format with <--format> (gnothi datasets lists them).{near}"
+    return f"{got}: {missing}. Rename the keys, or name the format with <--format> (gnothi list datasets lists them).{near}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -132,7 +132,7 @@ class Compose(ReaderSettings):
         if self.gate == "learned" and self.learned is not None and not decides_on_search(self.learned):
             raise InvalidSetting(
                 "setting 'gate': got learned, but that gate decides nothing before a search: it was made for searches that "
-                "cost nothing. Make one with `gnothi train gate RUN --price 0.02`, say, or use <--set gate=always>."
+                "cost nothing. Make one with `gnothi calibrate --learn RUN --search-cost 0.02`, or use <--set gate=always>."
             )
 
     @property

@@ -42,7 +42,7 @@ _PROTOCOLS: Mapping[type, str] = {
     Reranker: "a re-ranker: lab, a folder or a hub id, or one behind an API",
     DemonstrationSource: "a utility reference",
     ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
-    GateSource: "a learnt gate (a folder made by gnothi train gate)",
+    GateSource: "a learnt gate (a folder made by gnothi calibrate --learn)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
     Probe: "a probe: lab, or a folder made by gnothi train probe",
 }

@@ -69,8 +69,8 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class Document(Summary):
     """``verdict``: what it comes to, in sentences. ``made``: model, index and the like, and the day of the last answer, of each
-    run. ``gates``: what ``gnothi gates`` says of the rows, with the methods as points; None where never or always is missing,
-    with the reason in ``no_gates``. ``missing``: answers that unfinished runs lack."""
+    run. ``gates``: what ``gnothi calibrate --replay`` says of the rows, with the methods as points; None where never or always
+    is missing, with the reason in ``no_gates``. ``missing``: answers that unfinished runs lack."""
 
     verdict: tuple[str, ...]
     runs: tuple[str, ...]

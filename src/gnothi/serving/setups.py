@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gnothi import config, methods
+from gnothi import config
 from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
@@ -26,7 +26,7 @@ from gnothi.serving.settings import ServerSettings
 from gnothi.session.plan import Plan, Request, resolve, together
 
 SECTION, SETUPS = SERVER_SECTIONS
-_ARGUMENTS = ("method", "model", "index", "graph", "calibration", "anyway")
+_ARGUMENTS = ("method", "model", "index", "graph", "calibration", "ignore_mismatch")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -65,10 +65,10 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
     for key in said:
         if key not in _ARGUMENTS:
             raise UnknownName(f"key of the set-up {name} (settings stand under [{SETUPS}.{name}.settings])", key, _ARGUMENTS)
-        wanted = bool if key == "anyway" else str
+        wanted = bool if key == "ignore_mismatch" else str
         if not isinstance(said[key], wanted):
             raise InvalidSetting(
-                f"set-up {name!r}, {key}: got {said[key]!r:.80}, expected {'true' if key == 'anyway' else 'a text'}."
+                f"set-up {name!r}, {key}: got {said[key]!r:.80}, expected {'true' if key == 'ignore_mismatch' else 'a text'}."
             )
     settings = _with_own(given, request)
     said.pop("method", None)

@@ -169,7 +169,7 @@ def _no_gate(method: PlannedMethod) -> str:
     what = "has no gate with a threshold"
     if GateSource in methods.resources_of(method.name).values() and (not method.gating or "learned" in method.named):
         what = "decides by a gate that is learnt, not by one signal"
-        expected = "Its prices and promises are given when it is learnt: `gnothi train gate RUN --target-error 0.1`, say."
+        expected = "Its costs and promises are given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`."
     elif method.gating:
         what, instead = method.gating.undecided
         expected = instead or expected

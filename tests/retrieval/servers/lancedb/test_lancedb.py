@@ -239,8 +239,8 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, tmp_path: Path)
     built(tmp_path)
     assert delete_sources(spec, ["passages.jsonl"]).sources == ("passages.jsonl",)
     assert stored(spec) == {}
-    for command in ("list", "info"):
-        code, _, err = gnothi("index", command, spec)
+    for how in ((), ("--files",)):
+        code, _, err = gnothi("index", "info", spec, *how)
         assert (code, "expected the folder" in err) == (2, True)
 
 

@@ -187,8 +187,8 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, f
     build([source], spec)
     assert delete_sources(spec, ["docs/note 3.txt"]).sources == ("docs/note 3.txt",)
     assert not any("Note 3." in one.text for one in stored(fake, "sources").values())
-    for command in ("list", "info"):
-        code, _, err = gnothi("index", command, spec)
+    for how in ((), ("--files",)):
+        code, _, err = gnothi("index", "info", spec, *how)
         assert (code, "expected the folder" in err) == (2, True)
 
 

@@ -7,26 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gnothi.methods.planned import name_of
+from gnothi.reproduce.ablation import Table, document
+from gnothi.reproduce.variants import PlannedStudy
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Run, claimed
 from gnothi.session.plan import Asked, Execution, with_questions
-from gnothi.studies.ablation import Table, document
-from gnothi.studies.variants import PlannedStudy
 
 
 @contextlib.contextmanager
-def claimed_runs(
-    planned: PlannedStudy, dataset: str | Asked, format: str | None, limit: int | None, execution: Execution, out: Path
-) -> Iterator[list[Run]]:
+def claimed_runs(planned: PlannedStudy, asked: Asked, execution: Execution, out: Path) -> Iterator[list[Run]]:
     """The runs of all variants, their folders open for writing: what does not fit is refused before the first question."""
     study = planned.study
     places = {variant.label: place for place, variant in enumerate(study.variants, start=1)}
-    asked: Asked | None = None
     with contextlib.ExitStack() as stack:
         runs = []
         for label, plan in planned.plans.items():
-            plan = with_questions(plan, asked or dataset, format, limit, execution)
-            asked = plan.asked  # read once
+            plan = with_questions(plan, asked, execution=execution)
             told = {"study": study.name, "label": label, "place": places[label]}
             runs.append(stack.enter_context(claimed(plan, out / study.variant(label).folder, label, told)))
         yield runs

@@ -1,4 +1,4 @@
-"""``gnothi plan``: what many more questions would take, from a run over some of them."""
+"""``gnothi report --forecast``: what many more questions would take, from a run over some of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gnothi.cli import options
 from gnothi.cli.saying import say
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
+    from gnothi.report.costs import Prices
     from gnothi.report.forecast import Estimate, Forecast
 
 MOST = 10**15
@@ -35,40 +35,15 @@ class Count(click.ParamType[int]):
         return int(number)
 
 
-@click.command()
-@click.argument("run", type=options.Existing(path_type=Path, exists=True, file_okay=False), metavar="RUN")
-@click.option("--questions", type=Count(), required=True, metavar="N", help="How many there will be: 250000, 1e6.")
-@click.option(
-    "--devices", type=click.IntRange(min=1), default=1, show_default=True, help="Machines or GPUs, each like the run's."
-)
-@click.option("--price-in", type=click.FloatRange(min=0), help="Price of a million tokens read.")
-@click.option("--price-out", type=click.FloatRange(min=0), help="Price of a million tokens written.")
-@click.option("--price-hour", type=click.FloatRange(min=0), help="Price of an hour of one device.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def plan(
-    run: Path,
-    questions: int,
-    devices: int,
-    price_in: float | None,
-    price_out: float | None,
-    price_hour: float | None,
-    as_json: bool,
-) -> None:
-    """What many more questions would take: tokens, hours and money, from a RUN of `gnothi eval` over some of them.
-
-    \b
-    gnothi eval questions.jsonl --method seakr --limit 200 --out runs/sample
-    gnothi plan runs/sample --questions 1e6 --devices 8 --price-hour 2.50
-
-    In brackets are the ends of what is likely: 95 % for the questions; for hours also a quarter more or less than measured.
-    """
-    from gnothi.report.forecast import Prices, caveats, forecast
+def show(run: Path, questions: int, devices: int, prices: Prices | None, as_json: bool) -> None:
+    """Tokens, hours and money that so many questions would take, from a run over some of them."""
+    from gnothi.report.forecast import caveats, forecast
     from gnothi.runs.folder import read_config, read_rows
     from gnothi.runs.pace import paces
 
     read_config(run)  # told first where this is no run
     rows, timed = read_rows(run), paces(run)
-    found = forecast(rows, timed, questions, devices, Prices(price_in, price_out, price_hour))
+    found = forecast(rows, timed, questions, devices, prices)
     doubts = caveats(rows, timed)
     if as_json:
         methods = [asdict(one) for one in found]

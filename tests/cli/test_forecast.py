@@ -1,4 +1,4 @@
-"""`gnothi plan`: what many questions would take, from a run that was asked here."""
+"""`gnothi report --forecast`: what many questions would take, from a run that was asked here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def sample(gnothi: Run, scripted: object, tmp_path: Path) -> str:  # noqa: ARG00
 
 
 def test_a_sample_says_what_a_million_would_take(gnothi: Run, sample: str) -> None:
-    code, out, err = gnothi("plan", sample, "--questions", "1e6", "--devices", "2", "--price-hour", "3")
+    code, out, err = gnothi("report", sample, "--forecast", "1e6", "--devices", "2", "--prices", "hour=3")
     assert code == 0
     assert "1,000,000 questions on 2 devices" in out
     assert all(word in out for word in ("rag (6 questions seen)", "tokens read", "time", "money"))
@@ -27,7 +27,7 @@ def test_a_sample_says_what_a_million_would_take(gnothi: Run, sample: str) -> No
 
 
 def test_as_json(gnothi: Run, sample: str) -> None:
-    found = json.loads(gnothi("plan", sample, "--questions", "1_000", "--json")[1])
+    found = json.loads(gnothi("report", sample, "--forecast", "1_000", "--json")[1])
     assert found["questions"] == 1000
     assert [one["method"] for one in found["methods"]] == ["direct", "rag"]
     assert found["methods"][1]["searches"]["value"] == 1000
@@ -45,12 +45,31 @@ def test_a_resumed_run_is_timed_twice(gnothi: Run, sample: str) -> None:
 
 @pytest.mark.parametrize("number", ["0", "1.5", "many", "1e30", "nan", "-3"])
 def test_what_is_no_number_of_questions_is_refused(gnothi: Run, sample: str, number: str) -> None:
-    code, _, err = gnothi("plan", sample, "--questions", number)
+    code, _, err = gnothi("report", sample, "--forecast", number)
     assert code == 2
     assert "expected one like 250000 or 1e6" in err
 
 
 def test_a_folder_that_is_no_run_is_refused(gnothi: Run, tmp_path: Path) -> None:
-    code, _, err = gnothi("plan", str(tmp_path), "--questions", "10")
+    code, _, err = gnothi("report", str(tmp_path), "--forecast", "10")
     assert code == 2
     assert "is not a run" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (("--forecast", "10", "--html", "page.html"), "--html"),
+        (("--devices", "2"), "--devices"),
+        (("--prices", "hour=3"), "--prices"),
+        (("--forecast", "10", "--prices", "hours=3"), "Did you mean 'hour'"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(gnothi: Run, sample: str, given: tuple[str, ...], named: str) -> None:
+    code, out, err = gnothi("report", sample, *given)
+    assert (code, out, named in err) == (2, "", True)
+
+
+def test_one_run_is_forecast_from(gnothi: Run, sample: str) -> None:
+    code, _, err = gnothi("report", sample, sample, "--forecast", "10")
+    assert (code, "got 2 runs" in err) == (2, True)

@@ -10,9 +10,9 @@ from gnothi.config import as_text
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison, paired
 from gnothi.report.summary import Summary
+from gnothi.reproduce.study import Figure, Study, Variant
 from gnothi.runs.rows import MERGED, Row, rounded, scored
 from gnothi.stats.intervals import Interval, mean, mean_interval
-from gnothi.studies.study import Figure, Study, Variant
 
 MEASURES = (*METRICS, "retrieval_rate", "retrievals", "model_calls", "tokens", "gate_auroc")
 """Of every variant, each with its interval"""

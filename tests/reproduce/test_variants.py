@@ -13,10 +13,10 @@ from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import plan_methods
 from gnothi.models.identity import Identity
+from gnothi.reproduce import recipe as recipes
+from gnothi.reproduce.study import Study, parse
+from gnothi.reproduce.variants import plan_study
 from gnothi.session.plan import Request
-from gnothi.studies import study as studies
-from gnothi.studies.study import Study, parse
-from gnothi.studies.variants import plan_study
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 
@@ -86,6 +86,6 @@ def test_thresholds_around_the_one_in_force() -> None:
 
 @pytest.mark.parametrize("name", ["seakr", "seakr_search"])
 def test_the_studies_of_seakr_run_on_any_model(name: str) -> None:
-    planned = plan_study(studies.read(name), REQUEST)
+    planned = plan_study(recipes.read(name).study, REQUEST)
     assert set(planned.left_out) <= {"Energy"}
     assert all(isinstance(plan.methods[0].values.get("signal.layer"), float | None) for plan in planned.plans.values())

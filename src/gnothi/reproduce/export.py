@@ -1,4 +1,4 @@
-"""A study's table as CSV, for spreadsheets, and as Markdown, for a page like a README."""
+"""An ablation's table as CSV, for spreadsheets, and as Markdown, for a page like a README."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from gnothi.metrics import METRICS
 from gnothi.report.numbers import chance, counted, number, share, signed
 from gnothi.report.tables import bounds, flat, write_csv
-from gnothi.runs.folder import replace_file
-from gnothi.studies.ablation import MEASURES, Line, Table
+from gnothi.reproduce.ablation import MEASURES, Line, Table
 
 NAMES = {"em": "EM", "f1": "F1", "accuracy": "acc."}
 
@@ -18,11 +17,6 @@ NAMES = {"em": "EM", "f1": "F1", "accuracy": "acc."}
 def save_csv(found: Table, path: Path) -> None:
     """One line a variant: all that the table says of it, intervals as ``_low`` and ``_high``."""
     write_csv([_flat(variant) for variant in found.variants], path)
-
-
-def save_markdown(found: Table, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, "\n".join(markdown(found)) + "\n")
 
 
 def _flat(variant: Line) -> dict[str, Any]:

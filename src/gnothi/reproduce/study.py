@@ -1,49 +1,19 @@
-"""Studies: a method with its parts taken away one by one, as papers tabulate them, each in a TOML file.
-
-    title = "What tells when to look something up"
-    source = "Yao et al. 2024, table 3"       # optional
-    dataset = "lab"                           # unless the command names another
-    metric = "em"                             # of the differences: em, f1 or accuracy
-    model = "lab"                             # index, graph likewise; optional
-    extra = "dense"                           # of the package, to be installed for it: told in listings; optional
-
-    [settings]                                # common to all, as in --config; optional
-    max_steps = 5
-
-    [[variant]]                               # the first is the full method, unless full = LABEL
-    label = "SeaKR"
-    method = "seakr"
-
-    [[variant]]
-    label = "Perplexity"
-    method = "seakr"
-    settings = { signal = "perplexity" }
-    paper.2Wiki = { em = 29.0, f1 = 35.2 }    # what the paper has, as it writes it
-
-Further keys of a variant: ``group`` (a heading above it), ``model``, ``index``, ``graph`` (where it has others), ``needs``
-(settings that the user has to give for it, and how to come by them), ``shift`` (a number by which its threshold is above
-the one in force, whatever model and calibration make that), ``at`` and ``series`` (its place in a picture over the
-study's ``axis``), ``note``. Those of a study: ``note``, ``axis``, ``full``.
-"""
+"""The table of a recipe: a method and its variants, each a row. ``gnothi.reproduce.recipe`` says how it is written."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from gnothi.config import flatten
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
-from gnothi.files import TOML_ERRORS
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.metrics import METRICS
 
 T = TypeVar("T")
 
-PACKAGED = Path(__file__).parent / "packaged"
 _RESOURCES = ("model", "index", "graph")
-_STUDY_TEXTS = ("title", "source", "note", "dataset", "metric", "full", "axis", "extra", *_RESOURCES)
+_STUDY_TEXTS = ("title", "source", "note", "dataset", "metric", "full", "axis", *_RESOURCES)
 MEASURED = (*METRICS, "retrievals", "model_calls", "paper_calls", "tokens", "seconds")
 """What a paper's figure may be of."""
 _VARIANT_TEXTS = ("label", "method", "group", "note", "series", *_RESOURCES)
@@ -85,8 +55,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """``file`` is where it comes from, for messages; ``full`` the label of the method that the variants are held against;
-    ``extra`` what of the package's optional parts it takes (``pip install 'gnothi[EXTRA]'``)."""
+    """``file`` is where it comes from, for messages; ``full`` the label of the method that the variants are held against."""
 
     name: str
     file: str
@@ -98,7 +67,6 @@ class Study:
     dataset: str = "lab"
     metric: str = "em"
     axis: str = ""
-    extra: str = ""
     model: str | None = None
     index: str | None = None
     graph: str | None = None
@@ -108,34 +76,8 @@ class Study:
         """Raises UnknownName."""
         found = {variant.label: variant for variant in self.variants}
         if label not in found:
-            raise UnknownName(f"variant of the study {self.name}", label, found)
+            raise UnknownName(f"variant of {self.file}", label, found)
         return found[label]
-
-
-def names() -> tuple[str, ...]:
-    """The studies that come with the package."""
-    return tuple(sorted(file.stem for file in PACKAGED.glob("*.toml")))
-
-
-def read(spec: str) -> Study:
-    """The study of that name, or in that file. Raises UnknownName, InvalidInput or InvalidSetting, naming file and key."""
-    if spec in names():
-        return _read(PACKAGED / f"{spec}.toml", f"the study {spec}")
-    if Path(spec).is_file():
-        return _read(Path(spec), spec)
-    if Path(spec).suffix == ".toml" or "/" in spec:
-        raise InvalidInput(f"there is no file {spec}. Expected a study: a TOML file, or one of {', '.join(names())}.")
-    raise UnknownName("study (a name, or a TOML file)", spec, names())
-
-
-def _read(path: Path, place: str) -> Study:
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"cannot read the study {path}: {error.strerror}.") from error
-    except TOML_ERRORS as error:
-        raise InvalidInput(f"{place} is not valid TOML: {error}.") from error
-    return parse(table, path.stem, place)
 
 
 def parse(table: Mapping[str, Any], name: str, place: str) -> Study:
@@ -143,14 +85,14 @@ def parse(table: Mapping[str, Any], name: str, place: str) -> Study:
 
     Raises UnknownName (a key that there is not) or InvalidSetting."""
     _known(table, (*_STUDY_TEXTS, "settings", "variant"), place)
-    tables = _take(table, "variant", list, place, [])
+    tables = take(table, "variant", list, place, [])
     if not tables:
         raise InvalidSetting(f"{place}: got no variant, expected at least one [[variant]] with label and method.")
     variants = tuple(_variant(one, number, place) for number, one in enumerate(tables, start=1))
     for what in ("label", "folder"):
         _distinct([getattr(variant, what) for variant in variants], what, place)
     texts = {"title": name, "full": variants[0].label, **_texts(table, _STUDY_TEXTS, place)}
-    study = Study(name, place, variants=variants, settings=flatten(_take(table, "settings", dict, place, {})), **texts)
+    study = Study(name, place, variants=variants, settings=flatten(take(table, "settings", dict, place, {})), **texts)
     if study.metric not in METRICS:
         raise UnknownName(f"metric (in {place})", study.metric, METRICS)
     study.variant(study.full)
@@ -166,15 +108,15 @@ def _variant(table: object, number: int, place: str) -> Variant:
     where = f"{place}, variant {said!r}" if isinstance(said, str) else f"{place}, variant {number}"
     _known(table, (*_VARIANT_TEXTS, "settings", "needs", "at", "shift", "paper"), where)
     for key in ("label", "method"):
-        _take(table, key, str, where)
-    needs = _take(table, "needs", dict, where, {})
+        take(table, key, str, where)
+    needs = take(table, "needs", dict, where, {})
     variant = Variant(
         **_texts(table, _VARIANT_TEXTS, where),
-        settings=flatten(_take(table, "settings", dict, where, {})),
-        needs={key: _take(needs, key, str, f"{where}, needs") for key in needs},
-        at=_take(table, "at", float, where, None),
-        shift=_take(table, "shift", float, where, 0.0),
-        paper=tuple(_figures(_take(table, "paper", dict, where, {}), where)),
+        settings=flatten(take(table, "settings", dict, where, {})),
+        needs={key: take(needs, key, str, f"{where}, needs") for key in needs},
+        at=take(table, "at", float, where, None),
+        shift=take(table, "shift", float, where, 0.0),
+        paper=tuple(_figures(take(table, "paper", dict, where, {}), where)),
     )
     if not variant.label:
         raise InvalidSetting(f"{where}: got an empty label, expected a name for the row.")
@@ -182,23 +124,25 @@ def _variant(table: object, number: int, place: str) -> Variant:
 
 
 def _texts(table: Mapping[str, Any], keys: Sequence[str], where: str) -> dict[str, Any]:
-    return {key: _take(table, key, str, where).strip() for key in keys if key in table}
+    return {key: take(table, key, str, where).strip() for key in keys if key in table}
 
 
 def _figures(table: Mapping[str, Any], where: str) -> Iterable[Figure]:
     for dataset in table:
-        metrics = _take(table, dataset, dict, f"{where}, paper")
+        metrics = take(table, dataset, dict, f"{where}, paper")
         for metric in metrics:
             if metric not in MEASURED:
                 raise UnknownName(f"metric of the paper's figure for {dataset} (in {where})", metric, MEASURED)
-            yield Figure(dataset, metric, _take(metrics, metric, float, f"{where}, paper.{dataset}"))
+            yield Figure(dataset, metric, take(metrics, metric, float, f"{where}, paper.{dataset}"))
 
 
 _MISSING: Any = object()
-_WORDS = {str: "text", dict: "a table", list: "an array of tables", float: "a number"}
+_WORDS: Mapping[type, str] = {
+    str: "text", dict: "a table", list: "an array", float: "a number", int: "a whole number", bool: "true or false",
+}  # fmt: skip
 
 
-def _take(table: Mapping[str, Any], key: str, kind: type[T], where: str, default: Any = _MISSING) -> Any:
+def take(table: Mapping[str, Any], key: str, kind: type[T], where: str, default: Any = _MISSING) -> Any:
     """``table[key]``, of that kind. Raises InvalidSetting."""
     if key not in table:
         if default is _MISSING:
@@ -207,7 +151,7 @@ def _take(table: Mapping[str, Any], key: str, kind: type[T], where: str, default
     value = table[key]
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if not isinstance(value, kind):
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidSetting(f"{where}: got {key} = {value!r}, expected {_WORDS[kind]}.")
     return value
 

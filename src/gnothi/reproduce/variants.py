@@ -22,9 +22,9 @@ from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, tak
 from gnothi.methods.steps.gating import threshold_of
 from gnothi.methods.steps.settings import PROBE, SECTION
 from gnothi.models.identity import declaration_of
+from gnothi.reproduce.study import Study, Variant
 from gnothi.session.plan import Plan, Request, resolve
 from gnothi.session.sources import LAB
-from gnothi.studies.study import Study, Variant
 
 _RESOURCES = (MODEL_SECTION, INDEX_SECTION)
 
