@@ -192,7 +192,7 @@ def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, ve
 
 @needed
 def test_what_a_kill_left_of_a_file_that_then_changed_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+    from gnothi.retrieval.servers.lancedb.table import LanceLedger
 
     def killed(_: LanceLedger) -> None:
         raise KeyboardInterrupt
@@ -215,7 +215,7 @@ def _started(source: Path, spec: str) -> Stopping:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, seed: int) -> None:
-    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+    from gnothi.retrieval.servers.lancedb.table import LanceLedger
     from gnothi.retrieval.servers.lancedb.writer import LanceWriter
 
     spec = f"lancedb:{tmp_path / 'lance'}#walk"
@@ -224,7 +224,7 @@ def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, seed: int) ->
 
 @needed
 def test_two_builds_killed_one_after_the_other(tmp_path: Path) -> None:
-    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+    from gnothi.retrieval.servers.lancedb.table import LanceLedger
 
     spec = f"lancedb:{tmp_path / 'lance'}#twice"
     kill_twice(tmp_path, spec, lambda: as_texts(stored(spec)), LanceLedger)

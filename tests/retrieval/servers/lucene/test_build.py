@@ -144,7 +144,7 @@ def test_a_passage_that_the_server_does_not_take_is_named(tmp_path: Path, fake: 
 
 
 def test_large_passages_go_in_several_requests(tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnothi.retrieval.servers.lucene.steady._REQUEST_BYTES", 2_000)
+    monkeypatch.setattr("gnothi.retrieval.servers.lucene.client._REQUEST_BYTES", 2_000)
     passages = [Passage(str(i), f"heron {i} " * 100) for i in range(10)]
     build([write_jsonl(tmp_path / "a.jsonl", passages)], target(fake, "large"), words=0)
     assert len(stored(fake, "large")) == 10

@@ -14,12 +14,8 @@ from gnothi.retrieval.dense.encoders import Vectors
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.servers.lancedb.notes import NOTES, read_notes
-from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, TERMS, Table, tables
-from gnothi.retrieval.servers.lancedb.where import condition, keys
-from gnothi.retrieval.servers.merged import Found, Merged
-from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
-from gnothi.retrieval.servers.weights import check_weights
+from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, NOTES, TERMS, Table, condition, keys, read_notes, tables
+from gnothi.retrieval.servers.searching import Encoder, Found, Merged, check_weights, encoders, one_way, vectors_alike
 from gnothi.types import Passage, ScoredPassage, encodable
 
 _MORE = 16

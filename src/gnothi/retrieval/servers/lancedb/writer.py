@@ -14,10 +14,23 @@ from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ledger import earlier
-from gnothi.retrieval.servers.lancedb.notes import ANEW, SOURCES, LanceLedger, literal, merge, read_notes, write_notes
-from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, ORIGIN, TERMS, Table, tables
-from gnothi.retrieval.servers.lancedb.where import joined
-from gnothi.retrieval.servers.weights import check_vectors
+from gnothi.retrieval.servers.lancedb.table import (
+    ANEW,
+    ERRORS,
+    METADATA,
+    ORIGIN,
+    SOURCES,
+    TERMS,
+    LanceLedger,
+    Table,
+    joined,
+    literal,
+    merge,
+    read_notes,
+    tables,
+    write_notes,
+)
+from gnothi.retrieval.servers.searching import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage

@@ -13,15 +13,23 @@ from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import ranked
-from gnothi.retrieval.servers.lucene.answers import Hits, read_hits, too_many
 from gnothi.retrieval.servers.lucene.client import Client, Refused
-from gnothi.retrieval.servers.lucene.index import MOST, OWN_ID, TERMS, Engine, Index, indices
+from gnothi.retrieval.servers.lucene.index import (
+    KINDS,
+    MOST,
+    OWN_ID,
+    TERMS,
+    Engine,
+    Hits,
+    Index,
+    indices,
+    near,
+    read_hits,
+    too_many,
+)
 from gnothi.retrieval.servers.lucene.notes import read_notes
-from gnothi.retrieval.servers.lucene.vectors import KINDS, near
-from gnothi.retrieval.servers.merged import Found, Merged
 from gnothi.retrieval.servers.patience import Passing, Patience
-from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
-from gnothi.retrieval.servers.weights import check_weights
+from gnothi.retrieval.servers.searching import Encoder, Found, Merged, check_weights, encoders, one_way, vectors_alike
 from gnothi.retrieval.terms import key_of, key_term
 from gnothi.types import encodable
 

@@ -13,13 +13,22 @@ from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import earlier
-from gnothi.retrieval.servers.lucene.answers import as_text, field
-from gnothi.retrieval.servers.lucene.client import Client, Refused
-from gnothi.retrieval.servers.lucene.index import METADATA, ORIGIN, OWN_ID, TERMS, Engine, indices
+from gnothi.retrieval.servers.lucene.client import Client, Refused, Steady
+from gnothi.retrieval.servers.lucene.index import (
+    METADATA,
+    ORIGIN,
+    OWN_ID,
+    TERMS,
+    Engine,
+    as_text,
+    field,
+    field_of,
+    indices,
+    numbers,
+    settings_of,
+)
 from gnothi.retrieval.servers.lucene.notes import BESIDE, VERSION, LuceneLedger, Notes, digest
-from gnothi.retrieval.servers.lucene.steady import Steady
-from gnothi.retrieval.servers.lucene.vectors import field_of, numbers, settings_of
-from gnothi.retrieval.servers.weights import check_vectors
+from gnothi.retrieval.servers.searching import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.terms import terms
 from gnothi.retrieval.writer import Put

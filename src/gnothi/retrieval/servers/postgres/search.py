@@ -11,12 +11,9 @@ from gnothi.retrieval.dense.encoders import Vectors
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.servers.merged import Found, Merged
-from gnothi.retrieval.servers.postgres.notes import read_notes
-from gnothi.retrieval.servers.postgres.server import Server, checked
+from gnothi.retrieval.servers.postgres.server import Server, checked, read_notes
 from gnothi.retrieval.servers.postgres.table import TERMS, Table, tables, values
-from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
-from gnothi.retrieval.servers.weights import check_weights
+from gnothi.retrieval.servers.searching import Encoder, Found, Merged, check_weights, encoders, one_way, vectors_alike
 from gnothi.types import NO_METADATA, Metadata, Passage, ScoredPassage, encodable
 
 _MOST = 2**31 - 1

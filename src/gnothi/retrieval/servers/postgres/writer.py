@@ -15,11 +15,10 @@ import psycopg
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
-from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, exists, read_notes
 from gnothi.retrieval.servers.postgres.search import as_vector, from_jsonb
-from gnothi.retrieval.servers.postgres.server import refused, said
+from gnothi.retrieval.servers.postgres.server import NOTES, SOURCES, exists, read_notes, refused, said
 from gnothi.retrieval.servers.postgres.table import METADATA, TERMS, Table
-from gnothi.retrieval.servers.weights import check_vectors
+from gnothi.retrieval.servers.searching import check_vectors
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.terms import terms
 from gnothi.retrieval.writer import Put
