@@ -8,9 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.graph.lemmas import Lemmatiser
+from gnothi.graph.lemmas import Lemmatiser, forms, hashes
 from gnothi.graph.tables import Tables
-from gnothi.graph.words import forms, hashes
 
 _AT_ONCE = 50_000  # names whose forms are made between two reports of progress
 

@@ -25,8 +25,8 @@ from gnothi.report.summary import Summary, summarise
 from gnothi.report.verdict import verdict
 from gnothi.runs.folder import EXECUTION
 from gnothi.runs.rows import MERGED, group, rounded
-from gnothi.stats.crossfit import crossfit_probabilities
 from gnothi.stats.intervals import Interval, mean_interval
+from gnothi.stats.probabilities import crossfit_probabilities
 from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 
