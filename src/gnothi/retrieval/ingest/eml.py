@@ -13,18 +13,13 @@ from email.utils import parseaddr
 from pathlib import Path
 
 from gnothi.errors import MALFORMED
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, Unreadable, document_steps
-from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.base import Block, Unreadable, day
 from gnothi.retrieval.ingest.encoding import check_text
 from gnothi.retrieval.ingest.html import page_blocks
 from gnothi.retrieval.ingest.outline import Outline
 
 _MOST = 48 << 20  # bytes of one mail: it is parsed in memory
 _FIELDS = (("From", "author"), ("To", ""), ("Date", ""))
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(blocks(path), key, words)
 
 
 def blocks(path: Path) -> Iterator[Block]:

@@ -7,11 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from gnothi.retrieval.ingest.archive import Archive, Element, attribute, forget, local, text_of
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.base import Block, day
 from gnothi.retrieval.ingest.office import number
-from gnothi.retrieval.ingest.outline import Outline
-from gnothi.retrieval.ingest.superscripts import raised
+from gnothi.retrieval.ingest.outline import Outline, raised
 from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
 
 _READ = tuple(
@@ -24,10 +22,6 @@ _READ = tuple(
 _LEFT_OUT = ("tracked-changes", "table-of-content", "annotation")
 _MOST_REPEATED = 1_000_000
 _AS = {"tab": "\t", "line-break": "\n"}
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(blocks(path), key, words)
 
 
 def blocks(path: Path) -> Iterator[Block]:

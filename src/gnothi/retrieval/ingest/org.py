@@ -8,10 +8,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from gnothi.retrieval.ingest import text
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.dates import day
-from gnothi.retrieval.ingest.outline import Outline
-from gnothi.retrieval.ingest.superscripts import raised
+from gnothi.retrieval.ingest.base import Block, day
+from gnothi.retrieval.ingest.outline import Outline, raised
 from gnothi.retrieval.ingest.tables import Cell, Table
 
 _HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(?:\[#\w\]\s*)?(.*?)(?:\s+:[\w@#%:]+:)?\s*")
@@ -27,11 +25,7 @@ _LOWERED = re.compile(r"(?<=\w)_\{(\w+)\}")
 Line = tuple[str, int, str]
 
 
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(_blocks(path), key, words)
-
-
-def _blocks(path: Path) -> Iterator[Block]:
+def blocks(path: Path) -> Iterator[Block]:
     outline = Outline(path.stem)
     lines = _Lines(_read(path, outline))
     caption = ""

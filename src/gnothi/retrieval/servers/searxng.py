@@ -20,7 +20,7 @@ from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.build import DEFAULT_WORDS
 from gnothi.retrieval.ingest import html
-from gnothi.retrieval.ingest.base import START, Unreadable
+from gnothi.retrieval.ingest.base import Unreadable, document_steps
 from gnothi.retrieval.results import check_k
 from gnothi.retrieval.servers.patience import Passing, Patience
 from gnothi.retrieval.servers.settings import check_address, check_waits, described, without_user
@@ -56,7 +56,7 @@ def pieces(url: str, seconds: float, allowed: Allowed) -> list[Passage]:
         file = Path(folder) / "page.html"
         file.write_bytes(body)
         try:
-            steps = [*html.read(file, url, DEFAULT_WORDS, START)]
+            steps = [*document_steps(html.blocks(file), url, DEFAULT_WORDS)]
         except Unreadable:
             return []
     return [replace(one, title=one.title.removeprefix("page > ")) for step in steps for one in step.passages]

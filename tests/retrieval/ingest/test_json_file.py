@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
-from gnothi.retrieval.ingest.jsonl import read
+from gnothi.retrieval.ingest.json_file import read_lines
 from gnothi.types import Passage
 
 
 def steps(path: Path, text: str | bytes, words: int = 100) -> list[Step]:
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return list(read(path, "key", words, START))
+    return list(read_lines(path, "key", words, START))
 
 
 @pytest.fixture
@@ -109,4 +109,4 @@ def test_reading_can_go_on_after_any_line(tmp_path_factory: pytest.TempPathFacto
     whole = steps(file, ("\r\n" if end == "\r\n" else "\n").join(lines) + end)
     for i, step in enumerate(whole):
         assert step.checkpoint is not None
-        assert list(read(file, "key", 100, step.checkpoint)) == whole[i + 1 :]
+        assert list(read_lines(file, "key", 100, step.checkpoint)) == whole[i + 1 :]
