@@ -1,4 +1,4 @@
-"""The table of signals that were measured on the same answers."""
+"""Signals that were measured on the same answers, side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gnothi.events import Gauge, Gauged
-from gnothi.report.side_by_side import side_by_side
+from gnothi.report.comparison import side_by_side
 from gnothi.runs.rows import Row, answered, group
 from gnothi.signals import registry
 from gnothi.stats.correlation import spearman
