@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from gnothi import events
 from gnothi.concurrency import Batcher, gather, in_batches
 from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.protocols import Retriever
 from gnothi.retrieval.dense.encoders import EncodeQuestions, Encoding, Vectors
+from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import Narrows
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
-from gnothi.types import Passage, ScoredPassage
+from gnothi.types import Passage, ScoredPassage, encodable
 
 # Questions as vectors, and which way an index is searched: what all kinds of servers share.
 
@@ -193,3 +195,63 @@ def _ambiguous(passage: Passage, one: str, other: str) -> InvalidSetting:
         f"the passage id {passage.id!r:.60} has one text on {one} and another on {other}: an id names one passage. Give the "
         'ids of each server a beginning of their own in the file that describes the index: prefix = "..." under [[servers]].'
     )
+
+
+# Opening them: by words, by vectors, or by both.
+
+
+class Server(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def optional(self) -> bool: ...
+    async def keys(self) -> Sequence[str]: ...
+    async def aclose(self) -> None: ...
+
+
+S = TypeVar("S", bound=Server)
+
+
+class ServerPart(Generic[S]):
+    """A ``Part`` but for its search."""
+
+    def __init__(self, server: S, encoder: Encoder | None = None) -> None:
+        self._server, self._encoder = server, encoder
+        self.name, self.optional = server.name, server.optional
+
+    async def keys(self) -> Sequence[str]:
+        return await self._server.keys()
+
+    async def vector(self, query: str) -> Vectors:
+        """Of one that has an encoder."""
+        assert self._encoder is not None
+        return await self._encoder.submit(encodable(query))
+
+    async def aclose(self) -> None:
+        if self._encoder is not None:
+            await self._encoder.aclose()
+        await self._server.aclose()
+
+
+def searcher(
+    found: Sequence[T],
+    name: str,
+    check: Callable[[T], None],
+    by_words: Callable[[], Merged],
+    by_vectors: Callable[[Mapping[str, Encoder]], Sequence[Part]],
+) -> Retriever:
+    """The retriever over all that is described in ``found``, after ``check`` of each. Raises IndexUnavailable where they are
+    not searched one way."""
+    way = one_way(found, name)
+    for one in found:
+        check(one)
+    if way == "words":
+        return by_words()
+    vectors = Merged(by_vectors(encoders(found)), name, vectors_alike(found))
+    return vectors if way == "vectors" else Hybrid(by_words(), vectors, Fusion(), name)
+
+
+def all_contents(contents: Iterable[str]) -> str:
+    """What changes with the content of any; empty where one of them does not tell."""
+    found = list(contents)
+    return "+".join(found) if all(found) else ""

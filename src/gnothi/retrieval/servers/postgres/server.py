@@ -23,6 +23,7 @@ class Server:
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self.name, self.optional = table.name, table.optional
         self._patience = Patience(table.patience, table.name)
         self._room = asyncio.Semaphore(table.connections)
         self._ours: bool | None = None
@@ -37,6 +38,13 @@ class Server:
         if self._ours is None:
             self._ours = bool((await self.rows(self.table.columns(), (METADATA, TERMS)))[0][0] == 2)
         return self._ours
+
+    async def keys(self) -> list[str]:
+        """Of the metadata of all passages; none where none are kept."""
+        if not await self.ours():
+            return []
+        rows = await self.rows(self.table.sql("SELECT DISTINCT jsonb_object_keys({metadata}) FROM {table}"), ())
+        return [str(key) for (key,) in rows]
 
     async def _try(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
         async with self._room:
