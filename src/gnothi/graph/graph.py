@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.graph import lemmas
-from gnothi.graph.arranging import arrange
 from gnothi.graph.lemmas import LONGEST, STOP_WORDS, Lemmatiser, Word, forms, hashes, words
-from gnothi.graph.tables import Tables
+from gnothi.graph.tables import Tables, arrange
 from gnothi.graph.templates import Template, Templates
 from gnothi.types import Fact, Mention, Neighbourhood
 

@@ -8,7 +8,6 @@ from typing import ClassVar, Literal, get_args
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.best import Best
 from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.filtering.evaluator import Strips, relevance
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
@@ -16,7 +15,7 @@ from gnothi.filtering.leading import Leading
 from gnothi.filtering.learned import GateSource
 from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.uncertainty import Candidate, LeastUncertain, least_uncertain
-from gnothi.filtering.utility import DemonstrationSource, Useful
+from gnothi.filtering.utility import Best, DemonstrationSource, Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.looks import needs_of_looks, require_probe
