@@ -33,6 +33,11 @@ class Choices:
             return (self.texts[self.labels.index(label.strip())],)
         raise record.invalid(f"{key} = {label!r:.60}", f"the label of a choice: {', '.join(self.labels)}")
 
+    def question(self, record: Record, text: str, answers: tuple[str, ...], **metadata: object) -> Question:
+        """With the metadata that are texts."""
+        known = {name: value for name, value in metadata.items() if isinstance(value, str)}
+        return Question(record.identity("id"), text, answers, self.texts, "choice", known)
+
 
 def read(record: Record, given: Any, key: str) -> Choices:
     """The choices in any of the three shapes; ``key`` names them in complaints."""
@@ -75,13 +80,13 @@ def by_label(answer: str, choices: Sequence[str]) -> str:
 
 # CommonsenseQA (Talmor et al. 2019): five choices around a concept of ConceptNet; the official lines and the hub's.
 
-_CONCEPTS = "question_concept"
+_CONCEPT = "question_concept"
 
 
 def is_commonsenseqa(first: Mapping[str, Any]) -> bool:
     inside = first.get("question")
     return "id" in first and (
-        {_CONCEPTS, "question", "choices"} <= first.keys() or (isinstance(inside, Mapping) and _CONCEPTS in inside)
+        {_CONCEPT, "question", "choices"} <= first.keys() or (isinstance(inside, Mapping) and _CONCEPT in inside)
     )
 
 
@@ -93,15 +98,8 @@ def commonsenseqa(record: Record) -> Question:
     nested = isinstance(record.data.get("question"), Mapping)
     inside = stem(record) if nested else record.data
     offered = read(record, inside.get("choices"), "choices")
-    concept = inside.get(_CONCEPTS)
-    return Question(
-        id=record.identity("id"),
-        text=inside["stem"].strip() if nested else record.text("question"),
-        answers=offered.right(record, "answerKey"),
-        choices=offered.texts,
-        kind="choice",
-        metadata={"concept": concept} if isinstance(concept, str) else {},
-    )
+    text = inside["stem"].strip() if nested else record.text("question")
+    return offered.question(record, text, offered.right(record, "answerKey"), concept=inside.get(_CONCEPT))
 
 
 # MedQA (Jin et al. 2021): questions of medical licensing examinations, in the official lines of four or five options.
@@ -125,15 +123,7 @@ def medqa(record: Record) -> Question:
         )
     if any(answer not in offered.texts for answer in answers):
         raise record.invalid(f"answer = {record.data['answer']!r:.60}", "one of the options")
-    exam = record.data.get("meta_info")
-    return Question(
-        id=record.identity("id"),
-        text=record.text("question"),
-        answers=answers,
-        choices=offered.texts,
-        kind="choice",
-        metadata={"exam": exam} if isinstance(exam, str) else {},
-    )
+    return offered.question(record, record.text("question"), answers, exam=record.data.get("meta_info"))
 
 
 # MMLU (Hendrycks et al. 2021): four choices, the right one by its number, on the hub.
@@ -163,15 +153,14 @@ def mmlu(record: Record) -> Question:
 
 # OpenBookQA (Mihaylov et al. 2018): elementary science with four choices; the official lines and the hub's.
 
-STEM = "question_stem"
-_CONCEPT = "question_concept"  # CommonsenseQA's
+_STEM = "question_stem"
 
 
 def is_openbookqa(first: Mapping[str, Any]) -> bool:
     """The AI2 Reasoning Challenge and QASC have the same lines, and are read alike."""
     inside = first.get("question")
     nested = isinstance(inside, Mapping) and {"stem", "choices"} <= inside.keys()
-    flat = STEM in first or (isinstance(inside, str) and "answerKey" in first and _CONCEPT not in first)
+    flat = _STEM in first or (isinstance(inside, str) and "answerKey" in first and _CONCEPT not in first)
     return "id" in first and (nested or ("choices" in first and flat))
 
 
@@ -181,16 +170,9 @@ def is_openbookqa(first: Mapping[str, Any]) -> bool:
 def openbookqa(record: Record) -> Question:
     """Metadata's ``fact`` is the fact of the open book that the question rests on, where the file (its "additional" form) has
     it."""
-    key = STEM if STEM in record.data else "question"
+    key = _STEM if _STEM in record.data else "question"
     flat = isinstance(record.data.get(key), str) and "choices" in record.data
     inside = record.data if flat else stem(record)
     offered = read(record, inside.get("choices"), "choices")
-    fact = record.data.get("fact1")
-    return Question(
-        id=record.identity("id"),
-        text=record.text(key) if flat else inside["stem"].strip(),
-        answers=offered.right(record, "answerKey"),
-        choices=offered.texts,
-        kind="choice",
-        metadata={"fact": fact} if isinstance(fact, str) else {},
-    )
+    text = record.text(key) if flat else inside["stem"].strip()
+    return offered.question(record, text, offered.right(record, "answerKey"), fact=record.data.get("fact1"))

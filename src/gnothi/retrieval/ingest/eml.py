@@ -59,8 +59,7 @@ def _mail(mail: MIMEPart, path: Path, read: int) -> Iterator[Block]:
     outline = Outline(path.stem, _header(mail, "Subject") or path.stem)
     said = {name: _header(mail, name) for name, _ in _FIELDS}
     name, address = parseaddr(said["From"])
-    kept = {"author": name or address, "date": _day(mail)}
-    outline.metadata.update({name: value for name, value in kept.items() if value})
+    outline.tell(name or address, _day(mail))
     heads = "".join(f"{name}: {value}\n" for name, value in said.items() if value)
     if heads:
         yield outline.block(heads + "\n", read)

@@ -43,8 +43,7 @@ def _outline(path: Path, package: Element) -> Outline:
     for one in package.iter("{*}title", "{*}creator", "{*}date"):
         said.setdefault(local(one), " ".join(text_of(one).split()))
     outline = Outline(path.stem, said.get("title", ""))
-    kept = {"author": said.get("creator", ""), "date": day(said.get("date"))}
-    outline.metadata.update({name: value for name, value in kept.items() if value})
+    outline.tell(said.get("creator", ""), day(said.get("date")))
     return outline
 
 

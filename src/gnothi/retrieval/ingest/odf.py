@@ -36,8 +36,7 @@ def _outline(archive: Archive) -> Outline:
     if "meta.xml" in archive:
         said = {local(one): text_of(one).strip() for one in archive.tree("meta.xml").iter("{*}title", "{*}creator", "{*}date")}
         found.document = " ".join(said.get("title", "").split())
-        kept = {"author": said.get("creator", ""), "date": day(said.get("date"))}
-        found.metadata.update({name: value for name, value in kept.items() if value})
+        found.tell(said.get("creator", ""), day(said.get("date")))
     return found
 
 

@@ -27,8 +27,7 @@ def outline(archive: Archive) -> Outline:
         if name in archive:
             said = {local(one): text_of(one).strip() for one in archive.tree(name)}
             found.document = " ".join(said.get("title", "").split())
-            kept = {"author": said.get("creator", ""), "date": day(said.get("modified") or said.get("created"))}
-            found.metadata.update({name: value for name, value in kept.items() if value})
+            found.tell(said.get("creator", ""), day(said.get("modified") or said.get("created")))
     return found
 
 
@@ -242,14 +241,11 @@ def pptx_blocks(path: Path) -> Iterator[Block]:
         slides = archive.targets(main)
         found = outline(archive)
         for place, one in enumerate(archive.tree(main).iter("{*}sldId"), 1):
-            _, part = slides.get(_relation(one), ("", ""))
+            # Its id of the presentation's relations; it has another id without a namespace.
+            relation = next((str(value) for name, value in one.attrib.items() if name.endswith("}id")), "")
+            _, part = slides.get(relation, ("", ""))
             if part in archive:
                 yield from _slide(archive, part, found, place)
-
-
-def _relation(slide: Element) -> str:
-    """Its id of the presentation's relations; it has another id without a namespace."""
-    return next((str(value) for name, value in slide.attrib.items() if name.endswith("}id")), "")
 
 
 def _slide(archive: Archive, part: str, outline: Outline, place: int) -> Iterator[Block]:
@@ -257,7 +253,11 @@ def _slide(archive: Archive, part: str, outline: Outline, place: int) -> Iterato
     if root.get("show") in ("0", "false"):
         yield outline.notice(f"has a hidden slide, {place}, which is left out")
         return
-    shapes = [(_kind(shape), shape) for shape in root.iter("{*}sp", "{*}tbl") if not _older(shape)]
+    shapes = [
+        (_kind(shape), shape)
+        for shape in root.iter("{*}sp", "{*}tbl")
+        if next(shape.iterancestors("{*}Fallback"), None) is None
+    ]
     title = " ".join(_text(shape) for kind, shape in shapes if kind in _TITLES).replace("\n", " ").strip()
     yield from outline.enter(2, title)
     for kind, shape in shapes:
@@ -284,10 +284,6 @@ def _kind(shape: Element) -> str:
         return "table"
     place = next(shape.iter("{*}ph"), None)
     return (place.get("type") or "body") if place is not None else ""
-
-
-def _older(shape: Element) -> bool:
-    return any(local(one) == "Fallback" for one in shape.iterancestors())
 
 
 def _text(shape: Element) -> str:

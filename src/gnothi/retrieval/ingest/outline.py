@@ -24,6 +24,10 @@ class Outline:
         self.metadata: dict[str, str | int | float | bool] = {}
         self._path: list[tuple[int, str]] = []
 
+    def tell(self, author: str, date: str) -> None:
+        """Keep who wrote the document and its day, where they are known."""
+        self.metadata.update({name: value for name, value in (("author", author), ("date", date)) if value})
+
     def enter(self, level: int, heading: str) -> Iterator[Block]:
         """A section begins. Gives a block where the heading is too long to be one."""
         text = collapse(heading)
