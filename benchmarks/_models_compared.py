@@ -228,12 +228,12 @@ class _Compared:
 
     def _places(self, spec: StateSpec) -> tuple[nn.Module, list[nn.Module]]:
         """A layer of the reference, and of it the modules whose work is wanted."""
-        taps = self._backend._network.taps
-        tap = taps.resolve(spec)
+        hooks = self._backend._network.hooks
+        hook = hooks.resolve(spec)
         ours = {id(module): name for name, module in self._backend._model.named_modules()}
         theirs = dict(self._reference.model.named_modules())
-        layer = theirs[ours[id(taps.layers[tap.layer])]]
-        return layer, [theirs[ours[id(part)]] for part, _ in taps.parts(tap)] if tap.site == "ffn" else []
+        layer = theirs[ours[id(hooks.layers[hook.layer])]]
+        return layer, [theirs[ours[id(part)]] for part, _ in hooks.parts(hook)] if hook.site == "ffn" else []
 
     def scored(self) -> float:
         said = [_drawn(90 + length, length) for length in (1, 4, 11)]

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 from benchmarks._shared import ROOT, arguments, publish, say, table
@@ -66,32 +68,41 @@ def tables(outcomes: Sequence[Outcome]) -> list[str]:
     made = [one for one in outcomes if not one.not_made]
     compared = [one for one in made if "opening" not in one.refused | one.failed]
     total = ", ".join(f"{count} {verdict}{f' ({path})' if path else ''}" for (verdict, path), count in sorted(counts.items()))
-    header = ["model", "path", "apart, at most", "`ffn`", "time by that of `generate`", "result"]
-    rows = [
-        [
-            one.name,
-            one.path + ("" if one.together else ", one prompt at a time"),
-            f"{max(one.apart.values(), default=0.0):.0e}",
-            _site(one),
-            f"{one.times_generate:.2f}" if one.times_generate is not None else "–",
-            one.verdict,
-        ]
-        for one in compared
-    ]
-    lines = [f"{len(made)} models were made, of {len(outcomes)}: {total}.", "", *table(header, rows)]
-    refused = [[one.name, one.refused["opening"].partition(": ")[2]] for one in made if "opening" in one.refused]
+    lines = [f"{len(made)} models were made, of {len(outcomes)}: {total}.", "", *table(_HEADER, list(_by_path(compared)))]
+    for names, what in (
+        ([one.name for one in compared if "residual" in one.refused], "No hidden states"),
+        ([one.name for one in compared if "ffn" in one.refused and "residual" not in one.refused], "No site `ffn`; `residual` works"),
+        ([one.name for one in compared if not one.together], "One prompt at a time"),
+    ):
+        if names:
+            lines += ["", f"{what}: {', '.join(f'`{name}`' for name in names)}."]
+    refused: dict[str, list[str]] = {}  # by the sentence, without the class that it names
+    for one in made:
+        if "opening" in one.refused:
+            sentence = re.sub(r"\bthe \w+ is\b", "it is", one.refused["opening"].partition(": ")[2])
+            refused.setdefault(sentence, []).append(f"`{one.name}`")
     if refused:
-        lines += ["", "Refused when opened:", "", *table(["model", "sentence"], refused)]
+        rows = [[", ".join(names), sentence] for sentence, names in refused.items()]
+        lines += ["", "Refused when opened:", "", *table(["models", "sentence"], rows)]
     missing = [[one.name, f"`{one.not_made.replace('|', '/')}`"] for one in outcomes if one.not_made]
     if missing:
         lines += ["", "Not made tiny here, by what the library said:", "", *table(["model", "reason"], missing)]
     return lines
 
 
-def _site(one: Outcome) -> str:
-    if "residual" in one.refused:
-        return "no states"
-    return "refused, `residual` works" if "ffn" in one.refused else one.ffn
+_HEADER = ["path", "result", "models", "apart, at most", "time by that of `generate`, median", "names"]
+
+
+def _by_path(compared: Sequence[Outcome]) -> Iterator[list[str]]:
+    """A row for all models with one path and verdict."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for one in compared:
+        groups.setdefault((one.path, one.verdict), []).append(one)
+    for (path, verdict), members in sorted(groups.items()):
+        apart = max(value for one in members for value in (0.0, *one.apart.values()))
+        times = [one.times_generate for one in members if one.times_generate is not None]
+        names = ", ".join(f"`{one.name}`" for one in members)
+        yield [path, verdict, str(len(members)), f"{apart:.0e}", f"{median(times):.2f}" if times else "–", names]
 
 
 def write_page(page: Path, lines: Sequence[str]) -> None:

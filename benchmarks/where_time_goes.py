@@ -35,7 +35,7 @@ PLACES = (
     (ENGINE, "gnothi.models.engine.attention", "Fed.part", "attention over own tokens"),
     (ENGINE, "gnothi.models.engine.continuations", "Continuations.receive", "keeping keys and values"),
     (ENGINE, "gnothi.models.engine.forked", "Forked.keep", "keeping keys and values"),
-    (ENGINE, "gnothi.models.engine.prompts", "Shelf.append", "keeping keys and values"),
+    (ENGINE, "gnothi.models.engine.prompts", "SuffixPool.append", "keeping keys and values"),
     (ENGINE, "gnothi.models.engine.prefixes", "Prefixes.add", "keeping keys and values"),
     (ENGINE, "gnothi.models.engine.prefixes", "Prefixes.match", "keeping keys and values"),
     (ENGINE, "gnothi.models.engine.forked", "lay_out", "laying rows out"),

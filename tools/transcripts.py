@@ -18,7 +18,7 @@ from gnothi.report.words import Line, Narrator
 from gnothi.runs.folder import read_events, read_rows
 from gnothi.runs.rows import Row, group
 
-QUESTIONS, WIDTH, LINES = 5, 140, 9
+QUESTIONS, WIDTH, LINES = 1, 140, 9
 HEAD = "# Real transcripts\n"
 
 

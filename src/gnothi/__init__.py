@@ -41,9 +41,15 @@ if TYPE_CHECKING:
     from gnothi.face.rag import Rag as Rag
     from gnothi.face.rag import aopen as aopen
     from gnothi.face.rag import open as open
+    from gnothi.methods.steps.of_function import method as method
+    from gnothi.methods.steps.offered import Draft as Draft
+    from gnothi.methods.steps.offered import Steps as Steps
+    from gnothi.methods.steps.settings import setting as setting
+    from gnothi.models.of_function import from_function as from_function
     from gnothi.models.remote.budget import Budget as Budget
     from gnothi.session.asking import Result as Result
     from gnothi.session.knowing import Knowledge as Knowledge
+    from gnothi.signals.of_function import signal as signal
     from gnothi.types import Answer as Answer
     from gnothi.types import Fact as Fact
     from gnothi.types import Passage as Passage
@@ -67,6 +73,12 @@ _PLACES = {
     "open_graph": "face.opening",
     "build_index": "face.opening",
     "build_graph": "face.opening",
+    "method": "methods.steps.of_function",
+    "setting": "methods.steps.settings",
+    "Steps": "methods.steps.offered",
+    "Draft": "methods.steps.offered",
+    "from_function": "models.of_function",
+    "signal": "signals.of_function",
     "Budget": "models.remote.budget",
     "Answer": "types",
     "Fact": "types",

@@ -16,14 +16,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import sys
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType, ModuleType
 from typing import Any, Generic, TypeVar, cast
 
-from gnothi.errors import BrokenPlugin, InvalidSetting, PluginWarning, UnknownName
+from gnothi.errors import BrokenPlugin, GnothiError, InvalidSetting, PluginWarning, UnknownName
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ class Registry(Generic[T]):
     ``group`` is that of the entry points. ``home`` is the package of the built-in ones; its modules ``besides`` them are parts
     that they share, and so are those whose name begins with an underscore. ``attribute`` is what every module of a home calls
     its thing; empty: it is the one object that has the attributes ``like`` and the module's name for its ``name``. ``also`` are
-    built-in things that live elsewhere, as targets by name.
+    built-in things that live elsewhere, as targets by name. ``adapt`` makes a thing of what is imported: of a function, say.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Registry(Generic[T]):
         like: Collection[str] = ("name",),
         besides: Collection[str] = (),
         also: Mapping[str, str] = _NOTHING,
+        adapt: Callable[[Any], Any] = lambda thing: thing,
     ) -> None:
         self.kind = kind
         self.group = group
@@ -68,6 +70,7 @@ class Registry(Generic[T]):
         self._like = like
         self._besides = frozenset(besides)
         self._also = dict(also)
+        self._adapt = adapt
         self._loaded: dict[str, T] = {}
         self._broken: dict[str, str] = {}
         self._given: dict[str, Entry] = {}
@@ -115,6 +118,22 @@ class Registry(Generic[T]):
                 self._warn(str(error))
             else:
                 yield self.entry(name), thing
+
+    def imported(self, target: str) -> T:
+        """What ``module:object`` names, which need not be installed: the module may lie in the folder that we are in.
+
+        Raises BrokenPlugin, and what the object itself raises where it is not fit."""
+        if "" not in sys.path:
+            sys.path.append("")
+        try:
+            return self._imported(Entry(target, target, GIVEN))
+        except GnothiError:
+            raise
+        except Exception as error:
+            raise BrokenPlugin(
+                f"{self.kind} {target!r} cannot be imported: {type(error).__name__}: {error}. Expected MODULE:OBJECT, in a "
+                "module that Python finds from here."
+            ) from error
 
     def add(self, name: str, thing: T) -> str:
         """Make ``thing``, an object of this process, known by ``name``, which is returned.
@@ -205,7 +224,7 @@ class Registry(Generic[T]):
             return self._named(module, entry.name)
         for part in attribute.split("."):
             module = getattr(module, part)
-        thing: T = module
+        thing: T = self._adapt(module)
         return thing
 
     def _named(self, module: ModuleType, name: str) -> T:

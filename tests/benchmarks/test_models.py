@@ -72,10 +72,13 @@ def test_the_page(tmp_path: Path) -> None:
     assert [one.verdict for one in outcomes] == ["equal", "wrong", "refused", "not made", "failed"]
     lines = models.tables(outcomes)
     assert lines[0].startswith("4 models were made, of 5: 1 equal (forked), 1 failed (plain), 1 not made, 1 refused")
-    assert "| one | forked | 1e-05 | mlp | 0.50 | equal |" in lines
-    assert "| two | repeated, one prompt at a time | 1e+00 | refused, `residual` works | – | wrong |" in lines
-    assert "| five | plain | 0e+00 | no states | – | failed |" in lines
-    assert "| three | it is none. |" in lines
+    assert "| forked | equal | 1 | 1e-05 | 0.50 | `one` |" in lines
+    assert "| repeated | wrong | 1 | 1e+00 | – | `two` |" in lines
+    assert "| plain | failed | 1 | 0e+00 | – | `five` |" in lines
+    assert {"No hidden states: `five`.", "No site `ffn`; `residual` works: `two`.", "One prompt at a time: `two`."} <= set(
+        lines
+    )
+    assert "| `three` | it is none. |" in lines
     assert "| four | `ValueError: a/b` |" in lines
     page = tmp_path / "page.md"
     page.write_text(f"Above.\n\n{models._MARK}\nold\n", "utf-8")

@@ -10,6 +10,7 @@ import pytest
 
 import gnothi
 from gnothi.errors import IndexUnavailable, InvalidSetting, MissingCapability, ModelUnavailable
+from gnothi.protocols import LanguageModel
 from gnothi.testing import Scripted
 from gnothi.types import Capabilities, Passage, Profile, ScoredPassage
 
@@ -35,6 +36,11 @@ class Members:
         return self._found
 
 
+class Called:
+    def __call__(self, query: str, k: int) -> list[str]:  # noqa: ARG002
+        return [SOUP.text][:k]
+
+
 async def waited(query: str, k: int) -> list[ScoredPassage]:
     await asyncio.sleep(0)
     return [ScoredPassage(one, 2.5) for one in plain(query, k)]
@@ -50,19 +56,22 @@ async def waited(query: str, k: int) -> list[ScoredPassage]:
         Members([SOUP]),
         Members((SOUP.text,)),
         Members([ScoredPassage(SOUP, 1.0)]),
+        Members([{"text": SOUP.text, "title": "Canteen", "id": 7, "score": 2, "floor": 3}]),
+        Members([{"text": SOUP.text}, {"text": "Bread.", "id": None}]),
+        Called(),
     ],
-    ids=["function", "async", "awaitable", "partial", "object", "texts", "scored"],
+    ids=["function", "async", "awaitable", "partial", "object", "texts", "scored", "records", "bare records", "callable"],
 )
 def test_whatever_searches_is_an_index(index: Any) -> None:
     with gnothi.open("rag", model=model, index=index) as rag:
         result = rag.ask(QUESTION)
     assert result.text == "lentil soup"
-    assert [one.text for one in result.evidence] == [SOUP.text]
+    assert result.evidence[0].text == SOUP.text
     assert "lentil soup" in repr(result)
     assert "1 search" in str(result)
 
 
-@pytest.mark.parametrize("found", [None, 3, "text", [3], [("a", 1)]])
+@pytest.mark.parametrize("found", [None, 3, "text", [3], [("a", 1)], [{"body": "x"}], [{"text": 3}]])
 def test_what_is_no_passage_is_told(found: Any) -> None:
     index: Any = Members(found)
     with (
@@ -111,8 +120,51 @@ class Half:
 def test_members_that_an_object_lacks_are_named() -> None:
     with pytest.raises(InvalidSetting, match=r"It lacks aclose, attend, sample, score, states\."):
         gnothi.open("direct", model=Half())  # type: ignore[arg-type]
-    with pytest.raises(InvalidSetting, match=r"index: got an object of the class object.* It lacks aclose, name, search\."):
+    with pytest.raises(InvalidSetting, match=r"index: got an object of the class object.* It lacks search\."):
         gnothi.open("rag", model=model, index=object())  # type: ignore[arg-type]
+
+
+def test_a_record_keeps_what_it_says() -> None:
+    index: Any = Members([{"text": SOUP.text, "title": "Canteen", "id": 7, "score": 2, "floor": 3}])
+    with gnothi.open("rag", model=model, index=index) as rag:
+        (found,) = rag.search(QUESTION, 1)
+    assert (found.passage.id, found.passage.title, found.score) == ("7", "Canteen", 2.0)
+    assert dict(found.passage.metadata) == {"floor": 3}
+
+
+@pytest.mark.parametrize("function", [lambda: "", lambda a, b: "", lambda *, text: ""])  # noqa: ARG005
+def test_a_function_of_something_else_is_no_model(function: Any) -> None:
+    with pytest.raises(InvalidSetting, match="one text"):
+        gnothi.from_function(function)
+    with pytest.raises(InvalidSetting, match="one text"):
+        gnothi.open("direct", model=function)
+    assert isinstance(gnothi.from_function(model), LanguageModel)
+
+
+def test_a_model_of_a_function_may_have_a_name() -> None:
+    with gnothi.open("direct", model=gnothi.from_function(model, name="mine")) as rag:
+        result = rag.ask(QUESTION)
+    assert (result.model, result.cost.model_calls) == ("mine", 1)
+
+
+def test_further_models_and_indexes_may_be_as_plain() -> None:
+    judged: list[str] = []
+
+    def judge(text: str) -> str:
+        judged.append(text)
+        return "Yes"
+
+    with gnothi.open("keqa", model=model, index=plain, utility_judge=judge, decompose=False, assess=False) as rag:
+        rag.ask(QUESTION)
+    assert judged
+    with pytest.raises(InvalidSetting, match=r"elsewhere: got an object .* It lacks search\."):
+        gnothi.open("crag", model=Scripted({}), index=plain, elsewhere=object())
+
+
+@pytest.mark.parametrize("given", [object(), Members, lambda query: [query], 3])
+def test_what_cannot_search_is_told(given: Any) -> None:
+    with pytest.raises(InvalidSetting, match=r"index: got .* expected .*\(query, k\)"):
+        gnothi.open("rag", model=model, index=given)
 
 
 def test_a_forgotten_model_is_told() -> None:

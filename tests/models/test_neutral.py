@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.models import LAB_FOLDER
-from gnothi.models.neutral import Neutral
+from gnothi.models.neutral import EscapeSpecialTokens
 from gnothi.models.rendering import Plain, Tagged, make_renderer
 from gnothi.types import Passage, Prompt, Task
 from tests.models.tiny import build_tokenizer
@@ -15,16 +15,16 @@ TASK = Task("answer", "Answer.")
 PARTS = st.lists(st.sampled_from(["<eos>", "<unk>", "<", "eos>", "e", " ", "<e", "os>", "Who"]), max_size=8).map("".join)
 
 
-def lab() -> Neutral:
+def lab() -> EscapeSpecialTokens:
     from transformers import AutoTokenizer
 
     loaded = AutoTokenizer.from_pretrained(LAB_FOLDER)
-    return Neutral(make_renderer("tagged", loaded), loaded)
+    return EscapeSpecialTokens(make_renderer("tagged", loaded), loaded)
 
 
 @given(PARTS)
 def test_no_special_token_is_left_and_plain_text_stays(text: str) -> None:
-    renderer = Neutral(Plain(), build_tokenizer())
+    renderer = EscapeSpecialTokens(Plain(), build_tokenizer())
     said = renderer.neutral(text)
     assert "<eos>" not in said
     assert "<unk>" not in said

@@ -209,6 +209,13 @@ def test_a_language_that_seems_another_is_told(
     assert re.search(says, found)
 
 
+def test_text_in_no_language_is_not_taken_for_one() -> None:
+    sample = languages.Sample()
+    for start in range(40):
+        sample.look(" ".join(f"word{number}" for number in range(start, start + 60)))
+    assert sample.doubt("english") == ""
+
+
 def test_without_the_guesser_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py3langid", None)
     sample = languages.Sample()

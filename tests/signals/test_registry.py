@@ -124,7 +124,7 @@ def test_an_object_may_be_what_comes_along() -> None:
 
 
 def test_what_is_no_signal_is_refused_with_what_would_do() -> None:
-    with pytest.raises(InvalidSetting, match=r"has no name and no needs .*expected the name of a signal, or an object with"):
+    with pytest.raises(InvalidSetting, match=r"has no name and no needs .*expected the name of a signal"):
         methods.create("seakr", resources(), {"signal": object()})
     with pytest.raises(InvalidSetting, match="'signal': got 5, expected one of consistency, energy"):
         methods.create("seakr", resources(), {"signal": 5})

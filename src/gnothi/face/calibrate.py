@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    method: str | Rag | type[Method] | None,
+    method: str | Rag | type[Method] | Callable[..., Any] | None,
     data: str | os.PathLike[str] | Sequence[Question] | None = None,
     *,
     feedback: str | os.PathLike[str] | None = None,

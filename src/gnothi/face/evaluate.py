@@ -16,6 +16,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.face import given
 from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _data, _spec
+from gnothi.methods import name_of
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
@@ -63,7 +64,7 @@ class _Heard(Watch):
 
 def evaluate(
     data: str | os.PathLike[str] | Sequence[Question],
-    methods: str | Rag | type[Method] | Sequence[str | Rag | type[Method]],
+    methods: str | Rag | type[Method] | Callable[..., Any] | Sequence[str | Rag | type[Method] | Callable[..., Any]],
     out: str | os.PathLike[str],
     *,
     model: str | LanguageModel | Callable[[str], Any] | None = None,
@@ -105,7 +106,7 @@ def evaluate(
 
 async def aevaluate(
     data: str | os.PathLike[str] | Sequence[Question],
-    methods: str | Rag | type[Method] | Sequence[str | Rag | type[Method]],
+    methods: str | Rag | type[Method] | Callable[..., Any] | Sequence[str | Rag | type[Method] | Callable[..., Any]],
     out: str | os.PathLike[str],
     **keywords: Any,
 ) -> Evaluation:
@@ -132,7 +133,7 @@ async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Eva
 
 def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     named = said["methods"]
-    wanted = [named] if isinstance(named, str | Rag | type) else list(named)
+    wanted = [named] if isinstance(named, str | Rag) or callable(named) else list(named)
     if not wanted:
         raise InvalidSetting("methods: got none, expected at least one, as in ['rag', 'seakr'].")
     rags = [one for one in wanted if isinstance(one, Rag)]
@@ -144,7 +145,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         raise InvalidSetting(
             f"{key}: got {said[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
         )
-    names = [given.method_name(one) for one in wanted if not isinstance(one, Rag)]
+    names = [name_of(one) for one in wanted if not isinstance(one, Rag)]
     plan = _of_names(said, names, first)
     planned = {method.name: method for method in plan.methods}
     given_too = any(said[key] is not None for key in ("model", "index", "graph"))
@@ -157,7 +158,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         if one.method in planned:
             raise InvalidSetting(f"methods: got {one.method!r} twice; a run has one set of settings for it. Use two folders.")
         planned[one.method] = one.plan.methods[0]
-    order = [one.method if isinstance(one, Rag) else given.method_name(one) for one in wanted]
+    order = [one.method if isinstance(one, Rag) else name_of(one) for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
     execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"], said["on"], said["gpus"])
     data = _data(said["data"])

@@ -5,16 +5,13 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from gnothi import methods
 from gnothi.config import Given, Settings, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
-from gnothi.methods.registry import METHODS
-from gnothi.protocols import Method
 from gnothi.retrieval.filters import as_filters
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.types import Question
@@ -46,21 +43,6 @@ def settings_of(
 def repeated(config: str | os.PathLike[str] | None) -> dict[str, Any]:
     """What a run's ``config.toml`` says of data set, model, index, graph, seed and methods."""
     return as_arguments(load_toml(Path(config))) if config is not None else {}
-
-
-def method_name(method: object) -> str:
-    """The name of a method given by name, as a class (a frozen dataclass with ``name``), or as an object.
-
-    Raises UnknownName, or InvalidSetting for what is none."""
-    if isinstance(method, str):
-        methods.find(method)
-        return method
-    if isinstance(method, type) and is_dataclass(method) and isinstance(name := getattr(method, "name", None), str):
-        return METHODS.add(name, cast("type[Method]", method))
-    raise InvalidSetting(
-        f"method: got {method!r:.80}, expected a name, as in 'seakr', or a class that does what "
-        "gnothi.protocols.Method says (a frozen dataclass with a name)."
-    )
 
 
 def check_keywords(settings: Mapping[str, Any], method: str, parameters: Iterable[str]) -> None:

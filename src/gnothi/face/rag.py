@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from gnothi import methods
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
@@ -220,7 +221,7 @@ async def _result(work: Future[Result]) -> Result:
 
 
 def open(
-    method: str | type[Method] | None = None,
+    method: str | type[Method] | Callable[..., Any] | None = None,
     model: str | LanguageModel | Callable[[str], Any] | None = None,
     index: str | os.PathLike[str] | Retriever | Callable[[str, int], Any] | None = None,
     graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
@@ -237,10 +238,11 @@ def open(
 ) -> Rag:
     """Open a method over a model and an index.
 
-    ``method``: a name (``gnothi methods`` lists them) or a class of your own; None is that of the calibration, seakr for a
-    model that brings thresholds, else rag. ``model``, ``index``, ``graph``: names, folders, or objects of your own, which may
-    be a function of a text and one of a query and k; None is the laboratory's, an index or graph only with the laboratory's
-    model. ``settings`` are the method's, by name; one that names a model, a signal, a probe or the like takes an object, too.
+    ``method``: a name (``gnothi methods`` lists them), ``module:function``, or a function (``gnothi.method``) or class of your
+    own; None is that of the calibration, seakr for a model that brings thresholds, else rag. ``model``, ``index``, ``graph``:
+    names, folders, or objects of your own, which may be a function of a text and one of a query and k; None is the
+    laboratory's, an index or graph only with the laboratory's model. ``settings`` are the method's, by name; one that names a
+    model, a signal, a probe or the like takes an object or such a function, too.
     ``model_settings`` and ``index_settings`` are those of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a
     file, or what ``gnothi.calibrate`` returned; ``anyway``: also where it was made for another model. ``config``: a TOML file
     of settings, below these. ``budget``: what models behind an API may cost. ``filters``: search only passages whose metadata
@@ -259,7 +261,7 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 
 def _plan(said: dict[str, Any]) -> Plan:
     settings = said["settings"]
-    name = said["method"] and given.method_name(said["method"])
+    name = said["method"] and methods.name_of(said["method"])
     given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
     plan = resolve(
         Request(

@@ -10,7 +10,9 @@ from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.steps.gating import Gating
-from gnothi.protocols import LanguageModel, Method
+from gnothi.models.of_function import as_model
+from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.retrieval.given import as_retriever
 
 MODEL_SECTION = "model"
 INDEX_SECTION = "index"
@@ -82,7 +84,11 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
 
 def _planned(name: str, given: dict[str, Given], known: Mapping[str, config.Setting]) -> PlannedMethod:
     wanted = methods.optional_resources(name)
-    objects = {key: one.value for key, one in given.items() if key in wanted and not isinstance(one.value, str | None)}
+    objects = {
+        key: _adapted(one.value, wanted[key], key)
+        for key, one in given.items()
+        if key in wanted and not isinstance(one.value, str | None)
+    }
     for key, value in objects.items():
         check_fits(value, wanted[key], key)
     given |= {key: given[key]._replace(value=name_of(value)) for key, value in objects.items()}
@@ -92,6 +98,11 @@ def _planned(name: str, given: dict[str, Given], known: Mapping[str, config.Sett
         key: (wanted[key], objects.get(key, value)) for key, value in values.items() if key in wanted and value is not None
     }
     return PlannedMethod(name, {key: one.default for key, one in known.items()} | values, given, named)
+
+
+def _adapted(value: Any, protocol: type, key: str) -> Any:
+    """A function as a model or an index, where the field takes one."""
+    return as_model(value) if protocol is LanguageModel else as_retriever(value, key) if protocol is Retriever else value
 
 
 def name_of(source: Any) -> str:

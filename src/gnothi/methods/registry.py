@@ -6,7 +6,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
 from gnothi import config
@@ -16,6 +16,7 @@ from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.filtering.learned import GateSource
 from gnothi.filtering.utility import DemonstrationSource
 from gnothi.methods.steps.gating import ASSESSED, Gating
+from gnothi.methods.steps.of_function import as_method
 from gnothi.methods.steps.settings import check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Registry
@@ -24,7 +25,12 @@ from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, Profile
 
 METHODS: Registry[type[Method]] = Registry(
-    "method", "gnothi.methods", home="gnothi.methods", like=("name", "needs"), besides=("registry", "planned")
+    "method",
+    "gnothi.methods",
+    home="gnothi.methods",
+    like=("name", "needs"),
+    besides=("registry", "planned"),
+    adapt=as_method,
 )
 _FLAGS = {"model": "<--model>", "retriever": "<--index>", "graph": "<--graph>"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
@@ -65,6 +71,25 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> type[Method]:
     """The class of that name. Raises UnknownName or BrokenPlugin."""
     return METHODS.find(name)
+
+
+def name_of(given: object) -> str:
+    """The name of a method given by name, as ``module:object``, as a class, or as an async function.
+
+    Raises UnknownName, BrokenPlugin for a module that cannot be imported, InvalidSetting for what is no method."""
+    if isinstance(given, str) and ":" not in given:
+        METHODS.entry(given)
+        return given
+    found: Any = METHODS.imported(given) if isinstance(given, str) else as_method(given)
+    lacking = [key for key in ("name", "needs", "__call__") if not hasattr(found, key)]
+    if not isinstance(found, type) or lacking or not is_dataclass(found):
+        lacks = f" It lacks {', '.join(lacking)}." if isinstance(found, type) and lacking else ""
+        raise InvalidSetting(
+            f"method: got {given!r:.80}, expected a name, as in 'seakr', an async function of (steps, question, ...), or a "
+            f"class that does what gnothi.protocols.Method says (a frozen dataclass).{lacks}"
+        )
+    known = cast("type[Method]", found)
+    return METHODS.add(known.name, known)
 
 
 def resources_of(name: str) -> dict[str, type]:
@@ -178,13 +203,15 @@ def check(name: str, settings: Mapping[str, object]) -> None:
 
 def describe(name: str) -> Description:
     """Summary, resources and settings of the method, its own settings before the shared ones."""
+    name = name_of(name)
     method = find(name)
     settings = settings_of(name)
     own = [key for key in method.__annotations__ if key in settings]
     ordered = [*own, *(key for key in settings if key not in own)]
     resources = required_resources(name)
     defaults = cast("Any", method)(**dict.fromkeys(resources, _Unspecified()))
-    source = (inspect.getdoc(inspect.getmodule(method)) or "").partition("\n")[0]
+    module = inspect.getmodule(method)
+    source = ((module and inspect.getdoc(module)) or method.__module__).partition("\n")[0]
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
     own_settings = tuple(settings[key] for key in ordered)
     return Description(name, summary, source, resources, defaults.needs, own_settings, METHODS.entry(name).origin)

@@ -14,7 +14,7 @@ from gnothi.types import Prompt
 _SHORTEST = 3
 
 
-class Neutral:
+class EscapeSpecialTokens:
     """A renderer before which question, choices and passages lose the tokenizer's special tokens, and those that mark thoughts:
     each gets a space behind its first letter and so is read as the plain text it is. What stands of the reply is left: the
     model's own tokens may be part of it (Self-RAG)."""

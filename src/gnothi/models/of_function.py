@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from gnothi.errors import MissingCapability, ModelUnavailable
+from gnothi.errors import InvalidSetting, MissingCapability, ModelUnavailable
 from gnothi.models.rendering import Plain
 from gnothi.protocols import LanguageModel
 from gnothi.types import Capabilities, Decoding, Generation, Profile, Prompt, Samples, StateSpec
@@ -20,8 +20,8 @@ class OfFunction:
     capabilities = Capabilities()
     profile = Profile()
 
-    def __init__(self, function: Callable[[str], Any]) -> None:
-        self.name = str(getattr(function, "__name__", type(function).__name__))
+    def __init__(self, function: Callable[[str], Any], name: str | None = None) -> None:
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self._function = function
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
@@ -55,7 +55,22 @@ class OfFunction:
         raise MissingCapability("a call", self.name, [what], "A function only writes texts.")
 
 
+def from_function(function: Callable[[str], Any], name: str | None = None) -> LanguageModel:
+    """A model that is a function of a text, ``async`` or not; ``name`` (None: the function's) is what records call it.
+
+    It can nothing but write: what needs probabilities or hidden states is refused. Raises InvalidSetting for what does not take
+    one text."""
+    try:
+        takes = inspect.signature(function)
+        takes.bind("prompt")
+    except TypeError:
+        raise InvalidSetting(f"model: got {function!r:.80}, expected a function of one text, the prompt.") from None
+    except ValueError:  # it does not say what it takes
+        pass
+    return OfFunction(function, name)
+
+
 def as_model(given: Any) -> Any:
-    """A function as a model; anything else as it is."""
+    """A function as a model; anything else as it is. Raises as ``from_function``."""
     plain = callable(given) and not isinstance(given, type | LanguageModel) and not hasattr(given, "generate")
-    return OfFunction(given) if plain else given
+    return from_function(given) if plain else given

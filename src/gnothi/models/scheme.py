@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import UsageError
+from gnothi.models.of_function import as_model
 from gnothi.models.settings import CallCache
 from gnothi.protocols import LanguageModel
 from gnothi.schemes import Scheme, as_scheme
@@ -46,7 +47,8 @@ def as_model_scheme(thing: Any) -> ModelScheme:
     plain, settings = as_scheme(thing), getattr(thing, "settings", None)
 
     def open_plainly(argument: str, _: str, given: CallCache) -> LanguageModel:
-        return kept(plain.open(argument, given) if settings else plain.open(argument), given, argument, plain.fingerprint)
+        opened = as_model(plain.open(argument, given) if settings else plain.open(argument))
+        return kept(opened, given, argument, plain.fingerprint)
 
     return ModelScheme(open=open_plainly, summary=plain.summary, fingerprint=plain.fingerprint, settings=settings or CallCache)
 

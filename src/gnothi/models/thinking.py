@@ -13,7 +13,7 @@ import numpy as np
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, PromptTooLong
-from gnothi.models.neutral import Neutral
+from gnothi.models.neutral import EscapeSpecialTokens
 from gnothi.models.rendering import Begun, Chat, make_renderer
 from gnothi.models.settings import HereSettings
 from gnothi.models.templates import Template
@@ -24,7 +24,7 @@ from gnothi.seeding import derive
 from gnothi.types import Decoding, Generation, Profile, Prompt, Samples, StateSpec
 
 
-def renderer_of(settings: HereSettings, tokenizer: Any, declared: str | None) -> Neutral:
+def renderer_of(settings: HereSettings, tokenizer: Any, declared: str | None) -> EscapeSpecialTokens:
     """What writes the prompts of a model that runs here. ``declared`` is the renderer that its folder names. Raises
     InvalidSetting, InvalidInput."""
     if settings.thinking_tokens < 1:
@@ -37,10 +37,10 @@ def renderer_of(settings: HereSettings, tokenizer: Any, declared: str | None) ->
         tokens=settings.thinking_tokens,
         day=settings.date,
     )
-    return Neutral(made, tokenizer)
+    return EscapeSpecialTokens(made, tokenizer)
 
 
-def thinking_first(model: LanguageModel, renderer: Neutral) -> LanguageModel:
+def thinking_first(model: LanguageModel, renderer: EscapeSpecialTokens) -> LanguageModel:
     """The model, its thoughts told apart: any whose prompts a chat template writes may have some."""
     return ThinksFirst(model, renderer, renderer.inner.template) if isinstance(renderer.inner, Chat) else model
 
@@ -54,7 +54,7 @@ class ThinksFirst(Wrapper):
     prompts, attention. A reply that begins a thought in place of an answer is asked for again, behind a closed one.
     """
 
-    def __init__(self, model: LanguageModel, renderer: Neutral, template: Template) -> None:
+    def __init__(self, model: LanguageModel, renderer: EscapeSpecialTokens, template: Template) -> None:
         super().__init__(model)
         self._renderer = renderer
         self._template = template

@@ -26,13 +26,13 @@ from gnothi.models.engine.engine import Engine, Limits, does_not_fit, out_of_mem
 from gnothi.models.engine.multimodal import is_multimodal
 from gnothi.models.engine.packed import is_packed
 from gnothi.models.engine.passes import Deserted, Network, attend, by_length
-from gnothi.models.engine.path import Path
+from gnothi.models.engine.path import DecodePath
 from gnothi.models.engine.rows import Task
 from gnothi.models.engine.scoring import score, score_next
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import Detokenizer, StopWatch
-from gnothi.models.engine.told import told, verdict_of
 from gnothi.models.engine.trial import prepare
+from gnothi.models.engine.verdicts import describe, verdict_of
 from gnothi.models.rendering import Renderer
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
@@ -91,7 +91,7 @@ class TransformersBackend(ContinuousBackend):
         else:
             verdict = verdict_of(self._network, settings.attention, fingerprint)
             path = self._apart = prepare(self._network, verdict, budget)
-            tried = told(self._network, verdict, settings.attention)
+            tried = describe(self._network, verdict, settings.attention)
             # What is read beside running rows may be of the other length, where frequencies depend on that.
             if self._network.frequencies.limit is not None:
                 self._apart = prepare(self._network, verdict, 0)
@@ -100,12 +100,12 @@ class TransformersBackend(ContinuousBackend):
         self._under_way = _under_way(model)
         limits = Limits(most, _cache_bytes(settings.cache_mb, model.device) // per_token, self._under_way)
         self._engine = Engine(self._network, path, self._detokenizer, self._eos, limits)
-        states = self._network.taps.available and not replies_apart
+        states = self._network.hooks.available and not replies_apart
         self.capabilities = Capabilities(
             logprobs=True, hidden_states=states, scoring=True, energy=True, attentions=not replies_apart
         )
         precision = str(model.dtype).removeprefix("torch.")
-        layers = int(getattr(self._network.config, "num_hidden_layers", len(self._network.taps.layers)))
+        layers = int(getattr(self._network.config, "num_hidden_layers", len(self._network.hooks.layers)))
         added = frozenset(tokenizer.get_added_vocab())
         self.profile = Profile(parameters=_weights(model), layers=layers, precision=precision, added_tokens=added)
         self.metadata: Mapping[str, str] = {
@@ -197,7 +197,7 @@ class TransformersBackend(ContinuousBackend):
                     scores.append((job, ids, job.request, tokens))
                 elif isinstance(job.request, Look):
                     self._check_length(len(ids))
-                    look = (job, tuple(ids), tuple(map(self._tap, job.request.hidden)))
+                    look = (job, tuple(ids), tuple(map(self._hook, job.request.hidden)))
                     if look[1] in continued:
                         self._engine.submit(self._beside(look, job.request))
                     else:
@@ -230,11 +230,11 @@ class TransformersBackend(ContinuousBackend):
     def _task(self, job: Job[Request, Result], request: Continue, ids: list[int]) -> Task:
         self._check_length(len(ids) + request.decoding.max_tokens)
         watch = StopWatch(request.decoding.stop, self._detokenizer) if request.decoding.stop else None
-        return Task(job, request, tuple(ids), tuple(map(self._tap, request.hidden)), watch)
+        return Task(job, request, tuple(ids), tuple(map(self._hook, request.hidden)), watch)
 
     def _beside(self, look: Looked, request: Look) -> Task:
         """A prompt that is read to be continued, in the same pass, has its states by the way: they come with a token of its."""
-        job, ids, taps = look
+        job, ids, hooks = look
         inner: Job[Request, Result] = Job(Continue(request.prompt, 1, _ONE_TOKEN, request.hidden))
 
         def pass_on(done: Future[Result]) -> None:
@@ -247,7 +247,7 @@ class TransformersBackend(ContinuousBackend):
 
         inner.future.add_done_callback(pass_on)
         assert isinstance(inner.request, Continue)
-        return Task(inner, inner.request, ids, taps, None)
+        return Task(inner, inner.request, ids, hooks, None)
 
     def _look(self, items: Sequence[Looked]) -> None:
         def work(chunk: Sequence[Looked]) -> None:
@@ -255,15 +255,15 @@ class TransformersBackend(ContinuousBackend):
             for item in chunk:
                 asked.setdefault(item[1], []).append(item)
             prompts = list(asked)
-            self._network.wanted = frozenset(tap for _, _, taps in chunk for tap in taps)
+            self._network.wanted = frozenset(hook for _, _, hooks in chunk for hook in hooks)
             for places, found in self._apart.ends(prompts, self._at_once):
-                states = {tap: state.float().cpu().numpy() for tap, state in found.items()}
+                states = {hook: state.float().cpu().numpy() for hook, state in found.items()}
                 for row, place in enumerate(places):
-                    for job, ids, taps in asked[prompts[place]]:
-                        job.finish(PromptStates(tuple(states[tap][row].copy() for tap in taps), len(ids)))
+                    for job, ids, hooks in asked[prompts[place]]:
+                        job.finish(PromptStates(tuple(states[hook][row].copy() for hook in hooks), len(ids)))
 
-        for job, ids, taps in items:
-            if not taps:
+        for job, ids, hooks in items:
+            if not hooks:
                 job.finish(PromptStates((), len(ids)))
         for long in (False, True):
             wanting = [item for item in items if item[2] and self._network.frequencies.is_long(len(item[1])) is long]
@@ -293,17 +293,17 @@ class TransformersBackend(ContinuousBackend):
                     job.finish(does_not_fit(what, len(ids)))
                 emptied = True
 
-    def _tap(self, spec: StateSpec) -> Tap:
+    def _hook(self, spec: StateSpec) -> StateHook:
         if not self.capabilities.hidden_states:
-            if self._network.taps.available:
+            if self._network.hooks.available:
                 raise UsageError(f"hidden states: {self.name} offers none; use a signal that needs only text, as consistency.")
-            self._network.taps.resolve(spec)  # which says why
+            self._network.hooks.resolve(spec)  # which says why
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
                 f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
                 "use position 'last' or 'predicting'."
             )
-        return self._network.taps.resolve(spec)
+        return self._network.hooks.resolve(spec)
 
     def _check_length(self, tokens: int) -> None:
         if self._context is not None and tokens > self._context:
@@ -358,7 +358,7 @@ def is_encoder_decoder(model: Any) -> bool:
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 
-def _seq2seq(network: Network, wanted: Attention, tokenizer: Any) -> Path:
+def _seq2seq(network: Network, wanted: Attention, tokenizer: Any) -> DecodePath:
     """The one path for models whose decoder replies to what an encoder has read."""
     if wanted != "auto":
         raise InvalidSetting(f"setting 'model.attention': got {wanted!r} for a sequence-to-sequence model, expected 'auto'.")
@@ -409,7 +409,7 @@ def _prefix_bytes(megabytes: int | None, per_token: int, device: torch.device) -
 
 Scored = tuple[Job[Request, Result], list[int], Score, list[list[int]]]
 """A request, the prompt's tokens, and those of the continuations."""
-Looked = tuple[Job[Request, Result], tuple[int, ...], tuple[Tap, ...]]
+Looked = tuple[Job[Request, Result], tuple[int, ...], tuple[StateHook, ...]]
 """A request, the prompt's tokens, and where to look."""
 
 

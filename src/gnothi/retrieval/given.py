@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import Retriever
-from gnothi.retrieval.foreign import Foreign, Found
+from gnothi.retrieval.foreign import Foreign, Found, passage
 from gnothi.types import Passage, ScoredPassage
 
 
-def as_retriever(given: Any) -> Any:
-    """What ``(query, k)`` can be asked of as a Retriever; anything else, and a Retriever, as it is.
+def as_retriever(given: Any, key: str = "index") -> Any:
+    """What ``(query, k)`` can be asked of as a Retriever; a name, and a Retriever, as it is.
 
-    It gives passages, scored passages or texts, best first. One that is not ``async`` is asked in a thread. Raises
-    InvalidSetting for one that takes other arguments."""
-    plain = inspect.isroutine(given) or isinstance(given, functools.partial)
-    search = given if plain else getattr(given, "search", None)
-    if given is None or isinstance(given, str | type) or not callable(search):
+    It gives passages, scored passages, texts or records, best first. One that is not ``async`` is asked in a thread. Raises
+    InvalidSetting for anything else, and for one that takes other arguments."""
+    if given is None or isinstance(given, str):
         return given
-    _check_takes(given, search)
+    search = None if isinstance(given, type) else getattr(given, "search", given if callable(given) else None)
+    if not callable(search):
+        lacks = "" if isinstance(given, type) else " It lacks search."
+        raise InvalidSetting(
+            f"{key}: got {_what(given)}, expected a name, a folder, a function of (query, k), or an object that has "
+            f"search(query, k).{lacks}"
+        )
+    _check_takes(given, search, key)
     if isinstance(given, Retriever) and inspect.iscoroutinefunction(search):
         return given
 
@@ -35,7 +39,7 @@ def as_retriever(given: Any) -> Any:
     return Foreign(str(name), find)
 
 
-def _check_takes(given: Any, search: Any) -> None:
+def _check_takes(given: Any, search: Any, key: str) -> None:
     """Raise InvalidSetting where a query and a number cannot be given; what does not say what it takes may take them."""
     try:
         takes = inspect.signature(search)
@@ -44,11 +48,13 @@ def _check_takes(given: Any, search: Any) -> None:
     try:
         takes.bind("query", 1)
     except TypeError:
-        what = given.__name__ if given is search else f"search{takes}"
-        raise InvalidSetting(
-            f"index: got an object of the class {type(given).__name__} whose {what} does not take a query and a number of "
-            "passages, expected (query, k)."
-        ) from None
+        raise InvalidSetting(f"{key}: got {_what(given)} that searches by {takes}, expected (query, k).") from None
+
+
+def _what(given: Any) -> str:
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    return f"the function {given.__name__}" if inspect.isfunction(given) else f"an object of the class {type(given).__name__}"
 
 
 def _listed(found: Any) -> Iterable[Any]:
@@ -64,4 +70,10 @@ def _passage(one: Any) -> tuple[Passage, float | None]:
         return one, None
     if isinstance(one, str):
         return Passage("", one), None
-    raise InvalidInput(f"the search of your index gave {one!r:.80}, expected a gnothi.Passage, a scored one, or a text.")
+    if isinstance(one, Mapping) and isinstance(one.get("text"), str):
+        known = {key: value for key, value in one.items() if key != "text"}
+        return passage("" if one.get("id") is None else str(one["id"]), one["text"], known), one.get("score")
+    raise InvalidInput(
+        f"the search of your index gave {one!r:.80}, expected a gnothi.Passage, a scored one, a text, or a record with a text: "
+        '{"text": ..., "id": ..., "title": ..., "score": ...}.'
+    )

@@ -49,6 +49,8 @@ _LEAST_WORDS = 5
 """Of a passage whose language can be guessed."""
 _LEAST, _DOUBTED = 3, 0.5
 """Passages of another language, and their share of those looked at, from which on it is told."""
+_NO_LANGUAGE = ("zxx", "und", "mul")
+"""Codes of ISO 639 for text in none, an unknown one, or several."""
 
 
 class Sample:
@@ -80,7 +82,7 @@ class Sample:
         guess: Any = py3langid.classify
         (found, number), *_ = Counter(guess(text)[0] for text in open_to_doubt).most_common(1)
         stems, known = stemmer(language), {code: name for name, code in reversed(_CODES.items())}
-        if number < _LEAST or number <= len(latin) * _DOUBTED or known.get(found, "") == stems:
+        if number < _LEAST or number <= len(latin) * _DOUBTED or known.get(found, "") == stems or found in _NO_LANGUAGE:
             return ""
         return (
             f"{number} of {len(latin)} passages looked at seem to be {known.get(found, repr(found))}, and words have "

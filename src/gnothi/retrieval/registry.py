@@ -9,6 +9,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.protocols import Reranker, Retriever
 from gnothi.registry import Registry
 from gnothi.retrieval.folder import kind_of
+from gnothi.retrieval.given import as_retriever
 from gnothi.retrieval.wrappers import Traced, TracedReranker
 from gnothi.schemes import Scheme, as_scheme, split
 
@@ -45,7 +46,7 @@ def open_index(spec: str | os.PathLike[str], fusion: Fusion | None = None) -> Re
     or BrokenPlugin."""
     scheme, argument = _index(os.fspath(spec))
     if fusion is None:
-        return Traced(scheme.open(argument))
+        return Traced(as_retriever(scheme.open(argument)))
     if scheme is not RETRIEVERS.find("hybrid"):
         raise InvalidSetting(
             f"how rankings are fused was set, and {spec} gives one ranking alone. Name <--index hybrid:PATH>, or leave out "

@@ -178,6 +178,7 @@ def resolve(request: Request) -> Plan:
         suits, why = suiting(request.model, settings, found)
         request = replace(request, methods=(suits,))
         told += filter(None, [why])
+    request = replace(request, methods=[methods.name_of(one) for one in request.methods or ()])
     planned = plan_methods(list(dict.fromkeys(request.methods or ())), settings)
     planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
     if found is not None:

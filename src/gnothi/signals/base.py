@@ -76,6 +76,7 @@ class Continued:
 
     greedy: Generation
     samples: Samples = Samples(())  # noqa: RUF009
+    question: str = ""
 
 
 class Read(ABC):
@@ -99,11 +100,10 @@ class Read(ABC):
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
         if self.drawn is None:
-            said = Continued(await model.generate(prompt, decoding))
+            said = Continued(await model.generate(prompt, decoding), question=prompt.question)
         else:
-            said = Continued(
-                *await both(model.generate(prompt, decoding), self.drawn.draw(model, prompt, decoding, self.states))
-            )
+            drawing = self.drawn.draw(model, prompt, decoding, self.states)
+            said = Continued(*await both(model.generate(prompt, decoding), drawing), prompt.question)
         return Measured(said.greedy, self.read(said))
 
 

@@ -48,7 +48,8 @@ class Panel:
             gather(*(_counted(_foretold(signal, model, prompt, decoding)) for signal in alone.values())),
         )
         states = {sampling: tuple(specs) for sampling, specs in wanted.items()}
-        return _Beside(dict(zip(wanted, drawn, strict=True)), states, dict(zip(alone, told, strict=True)))
+        told_by = dict(zip(alone, told, strict=True))
+        return _Beside(prompt.question, dict(zip(wanted, drawn, strict=True)), states, told_by)
 
     def _wanted(self) -> dict[Sampling, dict[StateSpec, None]]:
         """The states that are to be taken of each kind of samples."""
@@ -64,6 +65,7 @@ class _Beside:
     """``drawn`` by the way of drawing, with these ``states`` in this order; ``told`` by signals that ask for themselves; each
     with what it took."""
 
+    question: str
     drawn: Mapping[Sampling, tuple[Samples, Usage]]
     states: Mapping[Sampling, tuple[StateSpec, ...]]
     told: Mapping[str, tuple[float, Usage]]
@@ -77,10 +79,11 @@ class _Beside:
 
     def _read(self, signal: Read, greedy: Generation) -> float:
         if signal.drawn is None:
-            return signal.read(Continued(greedy))
+            return signal.read(Continued(greedy, question=self.question))
         whole, _ = self.drawn[signal.drawn]
         states = dict(zip(self.states[signal.drawn], whole.states, strict=True))
-        return signal.read(Continued(greedy, replace(whole, states=tuple(states[spec] for spec in signal.states))))
+        samples = replace(whole, states=tuple(states[spec] for spec in signal.states))
+        return signal.read(Continued(greedy, samples, self.question))
 
     def usage_of(self, name: str, signals: Mapping[str, Signal]) -> Usage:
         signal = signals[name]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from gnothi.config import Named
 from gnothi.errors import InvalidSetting
 from gnothi.registry import Registry
 from gnothi.signals.base import Sampling, Signal
+from gnothi.signals.of_function import as_signal
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, StateSpec
 
 SIGNALS: Registry[type[Signal] | Signal] = Registry(
-    "signal", "gnothi.signals", home="gnothi.signals.kinds", like=("name", "needs")
+    "signal", "gnothi.signals", home="gnothi.signals.kinds", like=("name", "needs"), adapt=as_signal
 )
 """Classes, which are made with the settings of a method; and signals that are ready to measure."""
 
@@ -22,21 +24,24 @@ def names() -> tuple[str, ...]:
     return SIGNALS.names()
 
 
-def name_of(signal: str | Signal) -> str:
-    """The name by which settings and records know a signal. One given as an object becomes known by its own name.
+def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
+    """The name by which settings and records know a signal. One given as an object, or as a function, becomes known by its own
+    name.
 
     Raises InvalidSetting for an object that is no signal, or where its name is another's."""
     if isinstance(signal, str):
         return signal
-    lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(signal, key)]
-    if lacking or not isinstance(signal.name, str):
+    found: Any = as_signal(signal)
+    lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(found, key)]
+    if lacking or not isinstance(found.name, str):
         raise InvalidSetting(
-            f"got {signal!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
-            "name of a signal, or an object with name, needs, default_threshold and measure (gnothi.signals.base)."
+            f"got {found!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
+            "name of a signal, a function of (question, answers) that gives a number, or an object with name, needs, "
+            "default_threshold and measure (gnothi.signals.base)."
         )
-    if signal.name in SIGNALS and type(signal) is SIGNALS.find(signal.name) and is_dataclass(signal) and not fields(signal):
-        return signal.name  # nothing to set: it is what the name stands for
-    return SIGNALS.add(signal.name, signal)
+    if found.name in SIGNALS and type(found) is SIGNALS.find(found.name) and is_dataclass(found) and not fields(found):
+        return str(found.name)  # nothing to set: it is what the name stands for
+    return SIGNALS.add(found.name, found)
 
 
 SignalName = Annotated[str, Named(names, name_of)]

@@ -17,7 +17,7 @@ from gnothi.errors import InvalidInput, MissingDependency
 from gnothi.files import home_expanded
 from gnothi.models.demonstrated import demonstrated
 from gnothi.models.engine.loading import Declaration, load, no_progress_bars
-from gnothi.models.neutral import Neutral
+from gnothi.models.neutral import EscapeSpecialTokens
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.settings import HereSettings, ModelSettings
 from gnothi.runs.journal import replace_file
@@ -110,7 +110,7 @@ class Showing:
 def renderer_of(origin: Origin, tokenizer: Any, declared: Declaration) -> Renderer:
     """How prompts become this model's text, in training as in use. Raises InvalidInput for tasks that cannot be read."""
     made = make_renderer(origin.settings.renderer, tokenizer, declared.renderer, day=origin.settings.date)
-    return Showing(Neutral(made, tokenizer), demonstrated(origin.shown(declared)))
+    return Showing(EscapeSpecialTokens(made, tokenizer), demonstrated(origin.shown(declared)))
 
 
 @contextmanager

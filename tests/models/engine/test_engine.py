@@ -223,8 +223,8 @@ def test_an_idle_model_holds_no_keys_and_values(build: Callable[..., Transformer
     backend = build()
     backend.run(REQUESTS)
     assert len(backend._engine._rows) == 0
-    held = vars(backend._engine._path)
-    assert not any(held.get(name) for name in ("_running", "_shelves", "_where", "_keys", "_values"))
+    cached = vars(backend._engine._path)
+    assert not any(cached.get(name) for name in ("_running", "_pools", "_where", "_keys", "_values"))
 
 
 def test_numbers_that_are_not_finite_are_an_error_with_advice(tokenizer: Any) -> None:

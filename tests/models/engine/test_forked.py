@@ -24,7 +24,7 @@ from transformers import (
 
 from gnothi.errors import InvalidSetting
 from gnothi.models.batched import Continue, Score
-from gnothi.models.engine.prompts import shelf_width
+from gnothi.models.engine.prompts import pool_width
 from gnothi.models.rendering import Tagged, join
 from gnothi.models.settings import Attention, ModelSettings
 from gnothi.models.transformers import TransformersBackend
@@ -104,8 +104,8 @@ def test_a_model_that_forks_still_runs_by_itself(tokenizer: Any) -> None:
     assert torch.allclose(model(ids).logits, plain(ids).logits, atol=1e-6)
 
 
-def test_shelves() -> None:
-    widths = [shelf_width(length) for length in range(1, 3000)]
+def test_pools() -> None:
+    widths = [pool_width(length) for length in range(1, 3000)]
     assert all(length <= width for length, width in enumerate(widths, start=1))
     assert all(width <= max(64, 1.51 * length) for length, width in enumerate(widths, start=1))
     assert widths == sorted(widths)

@@ -96,7 +96,7 @@ def test_long_prompts_that_begin_alike_share_their_beginning(
     same(backend.run(looks), expected)
     assert passes.rows == []
     assert backend.statistics["reused_tokens"] > 9 * 100
-    assert backend._engine.path.held_tokens == 0
+    assert backend._engine.path.cached_tokens == 0
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_the_text_part_says_what_the_whole_says(kind: str, folder: Callable[[str
     backend = TransformersBackend(model, tokenizer, _Raw(), name=kind, settings=AS_IT_IS)
     assert backend.metadata["part"] == "text"
     layers = model.get_decoder().layers
-    assert list(backend._network.taps.layers) == list(layers)
+    assert list(backend._network.hooks.layers) == list(layers)
 
 
 class _Raw:

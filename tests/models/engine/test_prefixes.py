@@ -44,9 +44,9 @@ def shared(first: Sequence[int], second: Sequence[int]) -> int:
 
 @given(st.lists(st.tuples(PROMPTS, st.booleans()), max_size=30))
 def test_a_tree_gives_back_the_longest_beginning_that_was_added(calls: list[tuple[list[int], bool]]) -> None:
-    tree, held = Prefixes(10**9), list[list[int]]()
+    tree, cached = Prefixes(10**9), list[list[int]]()
     for tokens, adds in calls:
-        longest = max((shared(tokens, one) for one in held), default=0)
+        longest = max((shared(tokens, one) for one in cached), default=0)
         assert tree.matched(tokens) == longest
         found = tree.match(tokens)
         assert sum(piece.length for piece in found) == longest
@@ -58,9 +58,9 @@ def test_a_tree_gives_back_the_longest_beginning_that_was_added(calls: list[tupl
         assert all(one is two for one, two in zip(found, again, strict=True))
         if adds:
             tree.add(tokens, segment(tokens, longest))
-            held.append(tokens)
+            cached.append(tokens)
     # What is shared is held once.
-    assert tree.bytes == BYTES * len({tuple(one[:end]) for one in held for end in range(1, len(one) + 1)})
+    assert tree.bytes == BYTES * len({tuple(one[:end]) for one in cached for end in range(1, len(one) + 1)})
 
 
 @given(st.lists(PROMPTS, min_size=1, max_size=30), st.integers(1, 20))

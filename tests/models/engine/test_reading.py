@@ -13,7 +13,7 @@ import torch
 from gnothi.concurrency import Inbox, Job, in_turn
 from gnothi.models.batched import Continue, Look, Request, Result, Score
 from gnothi.models.engine.buffers import free_memory
-from gnothi.models.engine.prompts import Held, Shelf
+from gnothi.models.engine.prompts import CachedPrompt, SuffixPool
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import Attention, ModelSettings
 from gnothi.models.transformers import TransformersBackend
@@ -160,7 +160,7 @@ def test_a_prompt_that_nobody_waits_for_is_read_no_further(attention: Attention,
     assert isinstance(alone, Samples)
     assert samples_of(inbox.jobs[1]).generations[0].text == alone.generations[0].text
     assert not backend._engine.busy
-    assert backend._engine.path.held_tokens == 0
+    assert backend._engine.path.cached_tokens == 0
 
 
 def test_a_closed_inbox_that_nobody_waits_for_ends_the_pass_that_runs(tokenizer: Any, llama: Any) -> None:
@@ -204,8 +204,8 @@ def test_no_more_is_held_than_there_is_room_for(tokenizer: Any, llama: Any) -> N
     most = [0, 0]
 
     def look(_: Line) -> None:
-        held = engine.path.held_tokens
-        most[:] = max(most[0], held + 30 * len(engine._rows)), max(most[1], len(engine._rows))
+        cached = engine.path.cached_tokens
+        most[:] = max(most[0], cached + 30 * len(engine._rows)), max(most[1], len(engine._rows))
 
     inbox = Line([Continue(long_prompt(number), 1, Decoding(30, temperature=2.0, seed=number)) for number in range(20)], look)
     backend.serve(inbox)
@@ -218,17 +218,17 @@ def test_free_memory_is_some_of_the_machines() -> None:
     assert 0 < free_memory() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def test_a_shelf_gives_back_what_it_no_longer_needs() -> None:
-    shelf = Shelf(512)
+def test_a_pool_gives_back_what_it_no_longer_needs() -> None:
+    pool = SuffixPool(512)
     like = [torch.arange(12.0).view(2, 3, 2)]
-    held = [Held((number,), number) for number in range(60)]
-    for one in held:
-        shelf.add(one)
-        shelf.append(one, [like[0] + one.number], like)
-    assert shelf.room == 60 * 512
-    assert 60 <= len(shelf.keys[0]) <= 60 + 60 // 8 + 4
-    for one in held[:57]:
-        shelf.drop(one)
-    assert len(shelf.keys[0]) < 30
-    for one in held[57:]:
-        assert torch.equal(shelf.keys[0][one.slot, :, :3], like[0] + one.number)
+    cached = [CachedPrompt((number,), number) for number in range(60)]
+    for one in cached:
+        pool.add(one)
+        pool.append(one, [like[0] + one.number], like)
+    assert pool.room == 60 * 512
+    assert 60 <= len(pool.keys[0]) <= 60 + 60 // 8 + 4
+    for one in cached[:57]:
+        pool.drop(one)
+    assert len(pool.keys[0]) < 30
+    for one in cached[57:]:
+        assert torch.equal(pool.keys[0][one.slot, :, :3], like[0] + one.number)

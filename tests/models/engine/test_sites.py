@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from gnothi.errors import UsageError
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.sites import Parts, checked, parts_of
-from gnothi.models.engine.states import Tap, Taps
+from gnothi.models.engine.states import StateHook, Taps
 from gnothi.models.engine.trial import settle
 from gnothi.types import StateSpec
 
@@ -102,12 +102,12 @@ def test_what_a_layer_adds(how: str) -> None:
         assert isinstance(checked(layer, (), {"hidden": hidden}), str)  # nobody knows what enters by another name
     model = nn.Module()
     model.layers = nn.ModuleList([layer])
-    taps = Taps(model, 1)
-    taps.check(0, FOUND[how])
-    with torch.inference_mode(), taps.reading(frozenset({Tap(0, "ffn")}), (2, 5)) as read:
+    hooks = Taps(model, 1)
+    hooks.check(0, FOUND[how])
+    with torch.inference_mode(), hooks.reading(frozenset({StateHook(0, "ffn")}), (2, 5)) as read:
         (output,) = layer(hidden)
     attended = layer.attention(layer.norm(hidden))[0]
-    torch.testing.assert_close(read[Tap(0, "ffn")], output - hidden - attended, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(read[StateHook(0, "ffn")], output - hidden - attended, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("how", [*FOUND, "gated", "after", "nameless"])
@@ -129,11 +129,11 @@ def test_what_cannot_be_read_is_refused_with_the_site_that_works(how: str) -> No
     assert REFUSED[how] in found
     model = nn.Module()
     model.layers = nn.ModuleList([layer])
-    taps = Taps(model, 1)
-    taps.check(0, found)
-    assert taps.resolve(StateSpec(0, "residual")) == Tap(0, "residual")
+    hooks = Taps(model, 1)
+    hooks.check(0, found)
+    assert hooks.resolve(StateSpec(0, "residual")) == StateHook(0, "residual")
     with pytest.raises(UsageError, match=rf"{REFUSED[how]}.*use the site 'residual'"):
-        taps.resolve(StateSpec(0, "ffn"))
+        hooks.resolve(StateSpec(0, "ffn"))
 
 
 def test_names_alone_are_what_an_unchecked_model_has() -> None:
@@ -154,8 +154,8 @@ class Tower(nn.Module):
 
 
 def test_layers_are_those_of_the_text(llama: Any) -> None:
-    taps = Taps(Tower(llama.model), 4)
-    assert list(taps.layers) == list(llama.model.layers)
+    hooks = Taps(Tower(llama.model), 4)
+    assert list(hooks.layers) == list(llama.model.layers)
 
 
 def test_layers_that_are_run_twice_have_no_states(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,4 +169,4 @@ def test_layers_that_are_run_twice_have_no_states(monkeypatch: pytest.MonkeyPatc
     verdict = settle(network)
     assert "one after another" in verdict.stateless
     with pytest.raises(UsageError, match=r"offers none .a pass does not go through its layers once"):
-        network.taps.resolve(StateSpec())
+        network.hooks.resolve(StateSpec())

@@ -8,7 +8,7 @@ from torch import nn
 from transformers import BloomConfig, BloomForCausalLM
 
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.models.engine.states import Tap, Taps
+from gnothi.models.engine.states import StateHook, Taps
 from gnothi.types import StateSpec
 from tests.models.tiny import ARCHITECTURES, build_model
 
@@ -17,54 +17,56 @@ from tests.models.tiny import ARCHITECTURES, build_model
 def test_what_is_read_is_what_the_residual_stream_gains(architecture: str) -> None:
     """Switching the feed-forward block's contribution off changes the layer's output by exactly what 'ffn' reads."""
     model = build_model(architecture)
-    taps = Taps(model, 4)
-    wanted = frozenset({Tap(1, "ffn"), Tap(1, "residual")})
+    hooks = Taps(model, 4)
+    wanted = frozenset({StateHook(1, "ffn"), StateHook(1, "residual")})
     ids = torch.arange(4, 20)[None]
-    with torch.inference_mode(), taps.reading(wanted) as read:
+    with torch.inference_mode(), hooks.reading(wanted) as read:
         model(ids)
-    contribution, output = read[Tap(1, "ffn")], read[Tap(1, "residual")]
-    silence = taps.parts(Tap(1, "ffn"))[0][0].register_forward_hook(lambda _m, _i, out: torch.zeros_like(out))
-    with torch.inference_mode(), taps.reading(frozenset({Tap(1, "residual")})) as without:
+    contribution, output = read[StateHook(1, "ffn")], read[StateHook(1, "residual")]
+    silence = hooks.parts(StateHook(1, "ffn"))[0][0].register_forward_hook(lambda _m, _i, out: torch.zeros_like(out))
+    with torch.inference_mode(), hooks.reading(frozenset({StateHook(1, "residual")})) as without:
         model(ids)
     silence.remove()
-    torch.testing.assert_close(output - without[Tap(1, "residual")], contribution, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(output - without[StateHook(1, "residual")], contribution, atol=1e-5, rtol=1e-4)
 
 
 def test_nothing_is_read_outside_the_block() -> None:
     model = build_model("llama")
-    taps = Taps(model, 4)
-    with taps.reading(frozenset({Tap(0, "ffn")})) as read:
+    hooks = Taps(model, 4)
+    with hooks.reading(frozenset({StateHook(0, "ffn")})) as read:
         model(torch.arange(5)[None])
     before = dict(read)
     model(torch.arange(9)[None])
     assert read.keys() == before.keys()
-    assert read[Tap(0, "ffn")].shape == (1, 5, 32)
+    assert read[StateHook(0, "ffn")].shape == (1, 5, 32)
 
 
 def test_a_pass_goes_no_further_than_what_is_read() -> None:
     model = build_model("llama")
-    taps = Taps(model, 4)
-    wanted = frozenset({Tap(0, "residual"), Tap(1, "ffn")})
+    hooks = Taps(model, 4)
+    wanted = frozenset({StateHook(0, "residual"), StateHook(1, "ffn")})
     ids = torch.arange(9)[None]
     computed: list[int] = []
     for number in range(4):
-        taps.parts(Tap(number, "residual"))[0][0].register_forward_hook(lambda *_, number=number: computed.append(number))
-    with torch.inference_mode(), taps.reading(wanted) as whole:
+        hooks.parts(StateHook(number, "residual"))[0][0].register_forward_hook(
+            lambda *_, number=number: computed.append(number)
+        )
+    with torch.inference_mode(), hooks.reading(wanted) as whole:
         model(ids)
     assert computed == [0, 1, 2, 3]
-    with torch.inference_mode(), taps.reading(wanted, no_further=True) as read:
+    with torch.inference_mode(), hooks.reading(wanted, no_further=True) as read:
         model(ids)
         pytest.fail("the pass went on")
     assert computed == [0, 1, 2, 3, 0]
-    assert {tap: state.tolist() for tap, state in read.items()} == {tap: state.tolist() for tap, state in whole.items()}
+    assert {hook: state.tolist() for hook, state in read.items()} == {hook: state.tolist() for hook, state in whole.items()}
     with torch.inference_mode():
         assert torch.isfinite(model(ids).logits).all()  # and the next pass is a whole one
     assert computed[5:] == [0, 1, 2, 3]
 
 
 def test_an_error_inside_the_block_stays_one() -> None:
-    taps = Taps(build_model("llama"), 4)
-    with pytest.raises(ValueError, match="other"), taps.reading(frozenset({Tap(0, "ffn")}), no_further=True):
+    hooks = Taps(build_model("llama"), 4)
+    with pytest.raises(ValueError, match="other"), hooks.reading(frozenset({StateHook(0, "ffn")}), no_further=True):
         raise ValueError("other")
 
 
@@ -77,29 +79,29 @@ def test_the_default_layer_is_the_middle_one(layers: int, middle: int) -> None:
 
     stack = nn.Module()
     stack.layers = nn.ModuleList(Layer() for _ in range(layers))
-    assert Taps(stack, layers).resolve(StateSpec()) == Tap(middle, "ffn")
+    assert Taps(stack, layers).resolve(StateSpec()) == StateHook(middle, "ffn")
     if layers % 2 == 0:
-        assert Taps(stack, layers).resolve(StateSpec(0.5)) == Tap(middle, "ffn")
+        assert Taps(stack, layers).resolve(StateSpec(0.5)) == StateHook(middle, "ffn")
 
 
 def test_layers_beyond_the_model_are_refused() -> None:
-    taps = Taps(build_model("llama"), 4)
-    assert [taps.resolve(StateSpec(share)).layer for share in (0.1, 0.25, 0.75, 0.99)] == [0, 0, 2, 3]
+    hooks = Taps(build_model("llama"), 4)
+    assert [hooks.resolve(StateSpec(share)).layer for share in (0.1, 0.25, 0.75, 0.99)] == [0, 0, 2, 3]
     for layer in (-1, 4, 1.5):
         with pytest.raises(InvalidSetting, match=f"got {layer}, expected 0 to 3"):
-            taps.resolve(StateSpec(layer))
+            hooks.resolve(StateSpec(layer))
 
 
 def test_a_block_that_adds_the_residual_itself_has_no_ffn_site() -> None:
     model: Any = BloomForCausalLM(BloomConfig(vocab_size=30, hidden_size=16, n_layer=2, n_head=2))
-    taps = Taps(model, 2)
-    assert taps.resolve(StateSpec(0, "residual")) == Tap(0, "residual")
+    hooks = Taps(model, 2)
+    assert hooks.resolve(StateSpec(0, "residual")) == StateHook(0, "residual")
     with pytest.raises(UsageError, match="use the site 'residual'"):
-        taps.resolve(StateSpec(0, "ffn"))
+        hooks.resolve(StateSpec(0, "ffn"))
 
 
 def test_a_network_without_layers_says_so() -> None:
-    taps = Taps(nn.Linear(2, 2), 2)
-    assert not taps.available
+    hooks = Taps(nn.Linear(2, 2), 2)
+    assert not hooks.available
     with pytest.raises(UsageError, match="no decoder layers were found"):
-        taps.resolve(StateSpec())
+        hooks.resolve(StateSpec())

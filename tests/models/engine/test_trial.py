@@ -13,7 +13,7 @@ from torch import nn
 from benchmarks import _models_tiny as tiny
 from gnothi.errors import InvalidSetting, ModelUnavailable
 from gnothi.models.batched import Continue, Look, Request, Score
-from gnothi.models.engine import attention, continuations, forked, packed, passes, prefixes, repeated, told
+from gnothi.models.engine import attention, continuations, forked, packed, passes, prefixes, repeated, verdicts
 from gnothi.models.engine.layers import kinds, small_windows
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.trial import settle
@@ -73,7 +73,7 @@ def states_of_the_token_before(patch: Patch) -> None:
 
     def step(self: Any, tokens: Any) -> Any:
         logits, states = original(self, tokens)
-        return logits, {tap: state.roll(1, dims=0) for tap, state in states.items()}
+        return logits, {hook: state.roll(1, dims=0) for hook, state in states.items()}
 
     patch.setattr(forked.Forked, "step", step)
 
@@ -218,7 +218,7 @@ def test_a_verdict_is_kept_for_the_same_weights(tokenizer: Any, tmp_path: Path, 
         tried.append(wanted)
         return settle(network, wanted)
 
-    monkeypatch.setattr(told, "settle", counted)
+    monkeypatch.setattr(verdicts, "settle", counted)
 
     def metadata(fingerprint: str, architecture: str = "gemma3", attention: Any = "auto") -> dict[str, str]:
         model = build_model(architecture)

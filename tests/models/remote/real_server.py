@@ -123,9 +123,9 @@ class RealServer:
         ("method", "given"),
         [
             ("keqa", {"max_tokens": 48}),
-            ("seakr", {"signal": "consistency", "max_tokens": 48}),
+            ("seakr", {"signal": "consistency", "samples": 5, "max_tokens": 48}),
             *(
-                pytest.param("seakr", {"signal": name, "max_tokens": 48}, marks=pytest.mark.slow)
+                pytest.param("seakr", {"signal": name, "samples": 5, "max_tokens": 48}, marks=pytest.mark.slow)
                 for name in ("perplexity", "ln_entropy")
             ),
         ],

@@ -22,7 +22,8 @@ from tests.models.tiny import CONTEXT, build_model
 if importlib.util.find_spec("vllm") is None:
     pytest.skip("vllm is not installed here: run `make test-vllm`", allow_module_level=True)
 
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600), pytest.mark.filterwarnings("default")]
+# Slow, for vLLM has to be started with other options: a minute.
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("default")]
 
 SETTINGS = VLLMSettings(device="cpu", cache_mb=256, max_rows=40)
 

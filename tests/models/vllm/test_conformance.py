@@ -103,8 +103,8 @@ class TestConformance(NetworkConformance):
         await asyncio.gather(*calls, return_exceptions=True)
         await running.sample(PROMPTS[0], 1, WARM, [StateSpec(), StateSpec(0, "residual", "last")])
         engine = backend_of(running)._engine
-        numbers, taps = range(next(backend_of(running)._numbers)), backend_of(running)._taps.values()
-        keys = [(number, *tap) for number in numbers for tap in taps]
+        numbers, hooks = range(next(backend_of(running)._numbers)), backend_of(running)._hooks.values()
+        keys = [(number, *hook) for number in numbers for hook in hooks]
         assert set(engine.collective_rpc("gnothi_states", args=(keys,))[0]) == {b""}
 
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.states import StateHook
 from gnothi.models.vllm.worker import Feed, Recorder, WorkerExtension
 from gnothi.types import StateSpec
 
 WIDTH = 4
-FFN, RESIDUAL = Tap(1, "ffn"), Tap(1, "residual")
+FFN, RESIDUAL = StateHook(1, "ffn"), StateHook(1, "residual")
 
 
 class Layer(nn.Module):
@@ -67,14 +67,14 @@ class Runner:
             self.model(torch.cat([*(rows for _, _, rows in parts), torch.zeros(3, WIDTH)]))
 
 
-def expected(model: Stack, token: Tensor, tap: Tap) -> Tensor:
+def expected(model: Stack, token: Tensor, hook: StateHook) -> Tensor:
     """Worked out by hand, without hooks; the toy layers look at no other token."""
     hidden, stream = token, torch.zeros_like(token)
     with torch.inference_mode():
-        for layer in list(model.layers)[: tap.layer + 1]:
+        for layer in list(model.layers)[: hook.layer + 1]:
             stream = stream + hidden
             hidden = layer.mlp(stream)  # type: ignore[operator]
-    return hidden if tap.site == "ffn" else stream + hidden
+    return hidden if hook.site == "ffn" else stream + hidden
 
 
 @given(
@@ -85,7 +85,7 @@ def expected(model: Stack, token: Tensor, tap: Tap) -> Tensor:
     st.sampled_from(["", "-1f2e3d4c"]),
 )
 def test_a_feed_travels_as_an_id(layer: int, site: Any, length: int, number: int, suffix: str) -> None:
-    feed = Feed((Tap(layer, site), FFN)[: 1 + number % 2], length, number)
+    feed = Feed((StateHook(layer, site), FFN)[: 1 + number % 2], length, number)
     assert Feed.parse(feed.id + suffix) == feed
 
 
@@ -98,13 +98,13 @@ def test_other_requests_are_no_feeds(request_id: str) -> None:
 def test_only_the_last_token_of_each_feed_is_kept_however_it_is_batched_and_cut(data: st.DataObject) -> None:
     runner = Runner()
     recorder = Recorder(runner, runner.model, 4)
-    taps = [recorder.watch(StateSpec()), recorder.watch(StateSpec(site="residual"))]
-    assert taps == [FFN, RESIDUAL]
+    hooks = [recorder.watch(StateSpec()), recorder.watch(StateSpec(site="residual"))]
+    assert hooks == [FFN, RESIDUAL]
     lengths = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
     tokens = [
         torch.randn(length, WIDTH, generator=torch.Generator().manual_seed(number)) for number, length in enumerate(lengths)
     ]
-    feeds = [Feed(tuple(taps[: 1 + number % 2]), length, number) for number, length in enumerate(lengths)]
+    feeds = [Feed(tuple(hooks[: 1 + number % 2]), length, number) for number, length in enumerate(lengths)]
     done = [data.draw(st.integers(0, length - 1), label="in the prefix cache") for length in lengths]
     other = torch.ones(2, WIDTH)
     for _ in range(sum(lengths)):
@@ -119,9 +119,9 @@ def test_only_the_last_token_of_each_feed_is_kept_however_it_is_batched_and_cut(
             done[number] += count
         runner.step(data.draw(st.permutations(parts)))
     finished = {number for number, length in enumerate(lengths) if done[number] == length}
-    assert set(recorder.states) == {(number, tap) for number in finished for tap in feeds[number].taps}
-    for (number, tap), state in recorder.states.items():
-        torch.testing.assert_close(state, expected(runner.model, tokens[number][-1], tap))
+    assert set(recorder.states) == {(number, hook) for number in finished for hook in feeds[number].hooks}
+    for (number, hook), state in recorder.states.items():
+        torch.testing.assert_close(state, expected(runner.model, tokens[number][-1], hook))
 
 
 def extension(runner: Any, layers: int = 4) -> WorkerExtension:
@@ -141,10 +141,10 @@ def test_the_extension_speaks_in_plain_data() -> None:
     assert (layer, kind) == (-1, "InvalidSetting")
     assert "expected 0 to 3" in message
     token = torch.ones(1, WIDTH)
-    runner.step([(Feed((Tap(3, "residual"), Tap(1, "ffn")), 9, 5).id, 8, token)])
+    runner.step([(Feed((StateHook(3, "residual"), StateHook(1, "ffn")), 9, 5).id, 8, token)])
     (state, other, missing) = worker.gnothi_states([(5, 3, "residual"), (5, 1, "ffn"), (6, 3, "residual")])
     np.testing.assert_allclose(
-        np.frombuffer(state, np.float32), expected(runner.model, token[0], Tap(3, "residual")), rtol=1e-5
+        np.frombuffer(state, np.float32), expected(runner.model, token[0], StateHook(3, "residual")), rtol=1e-5
     )
     np.testing.assert_allclose(np.frombuffer(other, np.float32), expected(runner.model, token[0], FFN), rtol=1e-5)
     assert missing == b""
@@ -178,7 +178,7 @@ def test_layers_as_transformers_has_them() -> None:
     runner.input_batch.req_ids = [feed.id]
     runner._prepare_inputs(SimpleNamespace(num_scheduled_tokens={feed.id: 2}), [2])
     stream = torch.arange(2.0 * WIDTH).reshape(1, 2, WIDTH)
-    layer = runner.model.layers[feed.taps[0].layer]
+    layer = runner.model.layers[feed.hooks[0].layer]
     for hook in layer._forward_hooks.values():
         hook(layer, (), stream)
-    torch.testing.assert_close(recorder.states[1, feed.taps[0]], stream[0, 1])
+    torch.testing.assert_close(recorder.states[1, feed.hooks[0]], stream[0, 1])

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers import Cache
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from gnothi.models.engine.prompts import Grid, Level
+from gnothi.models.engine.prompts import AttentionTile, Level
 
 IMPLEMENTATION = "gnothi_forked"
 # What an attention layer may pass that changes its result and that the joint softmax does not know.
@@ -143,7 +143,7 @@ def _joined(first: Part, second: Part) -> Part:
 
 def _shared(level: Level, layer: int, query: Tensor, step: Step, window: int | None) -> Part:
     """Rows over one level of the prompts they share."""
-    parts = [_over(grid, layer, query, step, window) for grid in level.grids]
+    parts = [_over(tile, layer, query, step, window) for tile in level.tiles]
     if level.place is None:
         return parts[0] if len(parts) == 1 else Part(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
     # One cell more, without weight, for the rows that have no part here.
@@ -153,17 +153,17 @@ def _shared(level: Level, layer: int, query: Tensor, step: Step, window: int | N
     return Part(*(torch.cat(tensors)[level.place] for tensors in zip(*parts, nothing, strict=True)))
 
 
-def _over(grid: Grid, layer: int, query: Tensor, step: Step, window: int | None) -> Part:
+def _over(tile: AttentionTile, layer: int, query: Tensor, step: Step, window: int | None) -> Part:
     """The cells of a grid over its prompts: (prompts · rows of each, heads, queries, ...)."""
-    keys, values = grid.at(layer)
+    keys, values = tile.at(layer)
     prompts, heads, width, size = keys.shape
     keys, values = keys.flatten(0, 1).transpose(1, 2), values.flatten(0, 1)
-    asked = query[None] if grid.rows is None else query[grid.rows]
+    asked = query[None] if tile.rows is None else query[tile.rows]
     rows, queries = asked.shape[1], asked.shape[3]
     asked = asked.transpose(1, 2).reshape(prompts * heads, rows * queries, size)
     reached = None
     if window is not None:
-        position = (step.position[None] if grid.rows is None else step.position[grid.rows]) - grid.starts[:, None, None]
+        position = (step.position[None] if tile.rows is None else step.position[tile.rows]) - tile.starts[:, None, None]
         groups = queries // position.shape[2]
         reached = (position - window)[:, :, None].expand(-1, -1, groups, -1).reshape(prompts, 1, rows * queries, 1)
     pieces = []
@@ -171,10 +171,10 @@ def _over(grid: Grid, layer: int, query: Tensor, step: Step, window: int | None)
     most = max(scores_at_once // (prompts * heads * width), 16)
     for start in range(0, rows * queries, most):
         scores = wide(torch.bmm(asked[:, start : start + most], keys))
-        if grid.hidden is not None or reached is not None:
+        if tile.hidden is not None or reached is not None:
             shaped = scores.view(prompts, heads, -1, width)
-            if grid.hidden is not None:
-                shaped.masked_fill_(grid.hidden[:, None, None], -torch.inf)
+            if tile.hidden is not None:
+                shaped.masked_fill_(tile.hidden[:, None, None], -torch.inf)
             if reached is not None:
                 seen = torch.arange(width, device=query.device) <= reached[:, :, start : start + most]
                 shaped.masked_fill_(seen, -torch.inf)

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from gnothi.models.engine.passes import Network
-from gnothi.models.engine.path import Path, at_once
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.path import DecodePath, run_to_end
+from gnothi.models.engine.states import StateHook
 
 Text = tuple[int, ...]
 _CLOSE, _CLOSE_IN_16_BITS = 3e-4, 0.05
@@ -67,7 +67,7 @@ class Reference:
 
     long: Tensor
     short: Tensor
-    states: dict[Tap, tuple[Tensor, Tensor]]
+    states: dict[StateHook, tuple[Tensor, Tensor]]
     single: bool
 
     def same(self, got: Tensor, expected: Tensor) -> None:
@@ -76,11 +76,11 @@ class Reference:
         if not close(got, expected, self.single):
             raise Wrong(f"{float(_apart(got, expected).max()):.1e}")
 
-    def ends(self, logits: Tensor, states: Mapping[Tap, Tensor], places: Sequence[tuple[bool, int]]) -> None:
+    def ends(self, logits: Tensor, states: Mapping[StateHook, Tensor], places: Sequence[tuple[bool, int]]) -> None:
         """Rows stand at these ``places``: whether in the long text, and at which token."""
         self.same(logits, torch.stack([(self.long if long else self.short)[at] for long, at in places]))
-        for tap, (in_long, in_short) in self.states.items():
-            self.same(states[tap], torch.stack([(in_long if long else in_short)[at] for long, at in places]))
+        for hook, (in_long, in_short) in self.states.items():
+            self.same(states[hook], torch.stack([(in_long if long else in_short)[at] for long, at in places]))
 
 
 def close(got: Tensor, expected: Tensor, single: bool) -> bool:
@@ -98,7 +98,7 @@ def _apart(got: Tensor, expected: Tensor) -> Tensor:
     return apart / size.clamp(min=1e-12)
 
 
-def compare(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
+def compare(network: Network, path: DecodePath, texts: Texts, reference: Reference) -> None:
     """Raises Wrong where the path differs; else whatever the library raises."""
     wanted, network.wanted = network.wanted, frozenset(reference.states)
     try:
@@ -111,11 +111,11 @@ def compare(network: Network, path: Path, texts: Texts, reference: Reference) ->
         path.clear()
 
 
-def _go_on(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
+def _go_on(network: Network, path: DecodePath, texts: Texts, reference: Reference) -> None:
     """Read prompts side by side, in pieces where that is the path's way, and go on from them."""
     prompts = {True: texts.long[: texts.begun], False: texts.prompts[1]}
     for group in ((True, False),) if path.together else ((True,), (False,)):
-        logits, states = at_once(path.admit([prompts[long] for long in group]))
+        logits, states = run_to_end(path.admit([prompts[long] for long in group]))
         places = [(long, len(prompts[long]) - 1) for long in group]
         reference.ends(logits, states, places)
         # Every row goes on as two; then one of these is left of each, in another order.
@@ -130,7 +130,7 @@ def _go_on(network: Network, path: Path, texts: Texts, reference: Reference) -> 
         path.clear()
 
 
-def _look_ahead(path: Path, texts: Texts, reference: Reference) -> None:
+def _look_ahead(path: DecodePath, texts: Texts, reference: Reference) -> None:
     """Continuations of several tokens after prompts, of which one goes on from what was read."""
     long, short = texts.prompts
     reading = path.read([long, short])
@@ -143,12 +143,12 @@ def _look_ahead(path: Path, texts: Texts, reference: Reference) -> None:
     reading.close()
 
 
-def _read_alone(network: Network, path: Path, texts: Texts, reference: Reference) -> None:
+def _read_alone(network: Network, path: DecodePath, texts: Texts, reference: Reference) -> None:
     """Prompts without a cache, side by side where that is the path's way."""
     prompts, most = texts.prompts, sum(map(len, texts.prompts)) * 2 if path.together else 0
     if not reference.states:
         for found, logits in network.ahead(prompts, most):
             reference.ends(logits, {}, [(place == 0, len(prompts[place]) - 1) for place in found])
     for found, states in network.ends(prompts, most) if reference.states else ():
-        for tap, expected in reference.states.items():
-            reference.same(states[tap], torch.stack([expected[place][len(prompts[place]) - 1] for place in found]))
+        for hook, expected in reference.states.items():
+            reference.same(states[hook], torch.stack([expected[place][len(prompts[place]) - 1] for place in found]))

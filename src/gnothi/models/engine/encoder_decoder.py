@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gnothi.errors import UsageError
 from gnothi.models.engine.passes import Network, by_length
-from gnothi.models.engine.path import InStep, Pieces
+from gnothi.models.engine.path import InStep, PrefillSteps
 from gnothi.models.engine.states import Captured
 
 
@@ -42,10 +42,10 @@ class EncoderDecoder(InStep):
         self._running: tuple[_Read, Any] | None = None
 
     @property
-    def held_tokens(self) -> int:
+    def cached_tokens(self) -> int:
         return int(self._running[0].mask.sum()) if self._running is not None else 0
 
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> PrefillSteps[tuple[Tensor, Captured]]:
         """In one pass: an encoder sees a prompt as a whole."""
         yield from ()
         from transformers import DynamicCache, EncoderDecoderCache

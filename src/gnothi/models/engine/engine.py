@@ -18,9 +18,9 @@ from gnothi.errors import ModelUnavailable, UsageError
 from gnothi.models.engine.branches import regroup
 from gnothi.models.engine.choice import choose
 from gnothi.models.engine.passes import Network
-from gnothi.models.engine.path import Path, Pieces
+from gnothi.models.engine.path import DecodePath, PrefillSteps
 from gnothi.models.engine.rows import CLOSING, Rows, Task
-from gnothi.models.engine.states import Captured, Tap
+from gnothi.models.engine.states import Captured, StateHook
 from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, write_out
 from gnothi.types import Finish, Generation, Position
 
@@ -49,14 +49,16 @@ class _Coming:
 
     members: list[Member]
     prompts: list[tuple[int, ...]]
-    wanted: frozenset[Tap]
-    pieces: Pieces[tuple[Tensor, Captured]] | None = None
+    wanted: frozenset[StateHook]
+    pieces: PrefillSteps[tuple[Tensor, Captured]] | None = None
 
 
 class Engine:
     """``eos`` are the ids that end a continuation, the first one is what ``fed_eos`` feeds."""
 
-    def __init__(self, network: Network, path: Path, detokenizer: Detokenizer, eos: Sequence[int], limits: Limits) -> None:
+    def __init__(
+        self, network: Network, path: DecodePath, detokenizer: Detokenizer, eos: Sequence[int], limits: Limits
+    ) -> None:
         self._network = network
         self._path = path
         self._detokenizer = detokenizer
@@ -73,7 +75,7 @@ class Engine:
         self.advanced = 0
 
     @property
-    def path(self) -> Path:
+    def path(self) -> DecodePath:
         return self._path
 
     @property
@@ -158,9 +160,9 @@ class Engine:
             return False
         # The state at a prompt's end is asked for only by what may end with its first token.
         wanted = frozenset(
-            tap
+            hook
             for task, _ in members
-            for tap, spec in zip(task.taps, task.request.hidden, strict=True)
+            for hook, spec in zip(task.hooks, task.request.hidden, strict=True)
             if spec.position == "predicting"
         )
         self._coming = _Coming(members, list(dict.fromkeys(task.prompt for task, _ in members)), wanted)
@@ -175,7 +177,7 @@ class Engine:
             self._turn_to(self._is_long(self._waiting[0][0], self._waiting[0][1][0]))
         # So many samples come to about as many branches as there is room for.
         most = max(int(self.limits.rows / self._sharing), 1)
-        held = self._path.held_tokens
+        cached = self._path.cached_tokens
         limit = int(self._rows.limit.max(initial=0))
         samples, reading = len(self._rows), 0
         members: dict[tuple[int, ...], list[Member]] = {}
@@ -192,14 +194,14 @@ class Engine:
             more = room if self._path.shares_prompts else len(task.prompt) * taken
             limit = max(limit, task.request.decoding.max_tokens)
             # Room is kept for the longest that all may get. Whoever comes first is admitted whatever the memory.
-            if samples and held + more + (samples + taken) * limit > self.limits.tokens:
+            if samples and cached + more + (samples + taken) * limit > self.limits.tokens:
                 break
             if members and new and reading + new > piece:
                 break
             members.setdefault(task.prompt, []).append((task, numbers[:taken]))
             if numbers[0] == 0:
                 task.job.begin()
-            samples, held, reading = samples + taken, held + more, reading + new
+            samples, cached, reading = samples + taken, cached + more, reading + new
             del numbers[:taken]
             if not numbers:
                 del self._waiting[0]
@@ -251,7 +253,7 @@ class Engine:
 
     def _step(self) -> None:
         rows = self._rows
-        self._network.wanted = frozenset(tap for task in rows.running for tap in task.taps)
+        self._network.wanted = frozenset(hook for task in rows.running for hook in task.hooks)
         feed = np.empty(self._branches, np.int64)
         feed[rows.branch] = rows.feed
         logits, states = self._path.step(torch.from_numpy(feed).to(self._network.device))
@@ -346,14 +348,14 @@ class Engine:
     def _record_states(self, over: NDArray[np.int64], positions: Sequence[Position], first: int, states: Captured) -> None:
         """Take the states at which samples stand, each at its position, and hand over the tasks this completes."""
         rows, tasks = self._rows, self._rows.tasks
-        found: dict[Tap, list[tuple[int, int]]] = {}
+        found: dict[StateHook, list[tuple[int, int]]] = {}
         for row, position in zip(over.tolist(), positions, strict=True):
             for number, spec in enumerate(tasks[row].request.hidden):
                 if spec.position == position:
-                    found.setdefault(tasks[row].taps[number], []).append((row, number))
-        for tap, mine in found.items():
+                    found.setdefault(tasks[row].hooks[number], []).append((row, number))
+        for hook, mine in found.items():
             branches, of_sample = np.unique(rows.branch[[row for row, _ in mine]] - first, return_inverse=True)
-            values = states[tap][torch.from_numpy(branches).to(states[tap].device)].float().cpu().numpy()
+            values = states[hook][torch.from_numpy(branches).to(states[hook].device)].float().cpu().numpy()
             for (row, number), place in zip(mine, of_sample.tolist(), strict=True):
                 tasks[row].states[number][int(rows.sample[row])] = values[place]
         for task in {id(tasks[row]): tasks[row] for row in over.tolist()}.values():

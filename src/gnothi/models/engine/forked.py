@@ -20,14 +20,14 @@ from transformers.masking_utils import sdpa_mask
 from gnothi.models.engine.attention import IMPLEMENTATION, Fed, Step, Unsupported, active, attend
 from gnothi.models.engine.continuations import Continuations
 from gnothi.models.engine.passes import Network, by_length
-from gnothi.models.engine.path import Path, Pieces, at_once
+from gnothi.models.engine.path import DecodePath, PrefillSteps, run_to_end
 from gnothi.models.engine.prefixes import Prefixes, Segment
-from gnothi.models.engine.prompts import Held, Level, Shelf, lay_out, shelf_width
+from gnothi.models.engine.prompts import CachedPrompt, Level, SuffixPool, lay_out, pool_width
 from gnothi.models.engine.states import Captured
 
 # Fewer tokens than that are sooner read again than looked up, copied and attended to separately.
 SHORTEST_PREFIX = 64
-# A piece of a prompt of that length is read where it lies, a shorter one is copied to a shelf.
+# A piece of a prompt of that length is read where it lies, a shorter one is copied to a pool.
 _TRUNK = 256
 # Tokens a row is fed in one pass over what is held: bounds the square of its own attention.
 _CHUNK = 512
@@ -38,7 +38,7 @@ _Begun = tuple[tuple[int, ...], tuple[Segment, ...]]
 """A prompt, and what is held of its beginning."""
 
 
-class Forked(Path):
+class Forked(DecodePath):
     """Rows over shared prompts."""
 
     name = "forked"
@@ -58,9 +58,9 @@ class Forked(Path):
     def clear(self) -> None:
         """End all rows. Buffers have grown to the most rows and the longest row there were: they are given back."""
         self._own.clear()
-        self._shelves: dict[int, Shelf] = {}
-        self._held: dict[tuple[int, ...], Held] = {}
-        self._by_number: dict[int, Held] = {}
+        self._pools: dict[int, SuffixPool] = {}
+        self._cached: dict[tuple[int, ...], CachedPrompt] = {}
+        self._by_number: dict[int, CachedPrompt] = {}
         self._of_row = np.zeros(0, np.int64)
         self._levels: list[Level] | None = None
         self._coming: frozenset[tuple[int, ...]] = frozenset()  # prompts that will have rows
@@ -69,38 +69,38 @@ class Forked(Path):
         self._prefixes.clear()
 
     @property
-    def held_tokens(self) -> int:
-        trunks = {id(segment): segment.length for held in self._by_number.values() for segment in held.trunk}
-        return sum(trunks.values()) + sum(shelf.room for shelf in self._shelves.values())
+    def cached_tokens(self) -> int:
+        trunks = {id(segment): segment.length for cached in self._by_number.values() for segment in cached.trunk}
+        return sum(trunks.values()) + sum(pool.room for pool in self._pools.values())
 
     def new_tokens(self, prompt: tuple[int, ...]) -> int:
-        if prompt in self._held:
+        if prompt in self._cached:
             return 0
         matched = self._prefixes.matched(prompt[:-1]) if len(prompt) > self._shortest else 0
         return len(prompt) - (matched if matched >= self._shortest else 0)
 
     def room(self, new: int) -> int:
-        """Of a shelf that may be wider."""
-        return shelf_width(new) if new else 0
+        """Of a pool that may be wider."""
+        return pool_width(new) if new else 0
 
     # --- rows ------------------------------------------------------------------------------------------------------
 
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> PrefillSteps[tuple[Tensor, Captured]]:
         """A prompt that other rows are reading already is not read again, nor is a beginning that is still held."""
         self._coming = frozenset(prompts)
         try:
-            helds = yield from self._hold(prompts)
+            cached_prompts = yield from self._hold(prompts)
         except GeneratorExit:
             self._coming = frozenset()
             self._release()
             raise
         self._coming = frozenset()
-        self._of_row = np.concatenate([self._of_row, [held.number for held in helds]])
-        self._own.add(len(helds))
+        self._of_row = np.concatenate([self._of_row, [cached.number for cached in cached_prompts]])
+        self._own.add(len(cached_prompts))
         self._levels = None
         self._prefixes.shrink()
-        states = {tap: torch.stack([held.states[tap] for held in helds]) for tap in self._network.wanted}
-        return _logits(helds), states
+        states = {hook: torch.stack([cached.states[hook] for cached in cached_prompts]) for hook in self._network.wanted}
+        return _logits(cached_prompts), states
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
         device, own = self._network.device, self._own
@@ -111,7 +111,7 @@ class Forked(Path):
         position = torch.from_numpy(positions).to(device)[:, None]
         logits, states = self._pass(Step(own, self._levels, position, int(positions.max())), tokens[:, None])
         own.end()
-        return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
+        return logits[:, -1], {hook: state[:, -1] for hook, state in states.items()}
 
     def keep(self, rows: Tensor) -> None:
         kept = rows.cpu().numpy()
@@ -120,7 +120,7 @@ class Forked(Path):
         self._release()
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
-        return Reading(self, at_once(self._hold(prompts)))
+        return Reading(self, run_to_end(self._hold(prompts)))
 
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
         """What many of the prompts begin with is read once and kept; nothing else is."""
@@ -152,23 +152,26 @@ class Forked(Path):
         long = [place for place, prompt in enumerate(prompts) if self._keeps(prompt)]
         for found in by_length([len(prompts[place]) for place in long], tokens):
             chunk = [long[at] for at in found]
-            helds = at_once(self._hold([prompts[place] for place in chunk]))
-            yield chunk, {tap: torch.stack([held.states[tap] for held in helds]) for tap in self._network.wanted}
+            cached_prompts = run_to_end(self._hold([prompts[place] for place in chunk]))
+            yield (
+                chunk,
+                {hook: torch.stack([cached.states[hook] for cached in cached_prompts]) for hook in self._network.wanted},
+            )
             self.end_reading()
 
     def _read_ends(self, ends: Sequence[_Begun], tokens: int) -> Iterator[tuple[list[tuple[int, ...]], Tensor]]:
         """Logits after prompts whose beginnings are held, and read where they lie."""
-        held: dict[tuple[int, ...], Held] = {}
+        cached: dict[tuple[int, ...], CachedPrompt] = {}
         for prompt, trunk in ends:
             begins = prompt[: _end(trunk)]
-            if begins not in held:
+            if begins not in cached:
                 self._numbers += 1
-                held[begins] = self._by_number[self._numbers] = Held(begins, self._numbers, trunk)
+                cached[begins] = self._by_number[self._numbers] = CachedPrompt(begins, self._numbers, trunk)
         for chunk in by_length([len(prompt) - _end(trunk) for prompt, trunk in ends], tokens):
             read = [ends[at][0] for at in chunk]
             starts = [_end(ends[at][1]) for at in chunk]
             rest = [prompt[start:] for prompt, start in zip(read, starts, strict=True)]
-            before = [held[prompt[:start]] for prompt, start in zip(read, starts, strict=True)]
+            before = [cached[prompt[:start]] for prompt, start in zip(read, starts, strict=True)]
             logits, _, _ = self.feed(before, rest, last_only=True)
             self._network.read_tokens += sum(map(len, rest))
             self.reused_tokens += sum(starts)
@@ -178,9 +181,9 @@ class Forked(Path):
     def _layout(self, numbers: NDArray[np.int64]) -> tuple[list[Level], NDArray[np.int64]]:
         """Levels for rows that read the prompts of these numbers, and the tokens before each row."""
         used, of_row = np.unique(numbers, return_inverse=True)
-        helds = [self._by_number[number] for number in used.tolist()]
-        lengths = np.array([held.read for held in helds])
-        return lay_out(helds, of_row, self._network.device), lengths[of_row]
+        cached_prompts = [self._by_number[number] for number in used.tolist()]
+        lengths = np.array([cached.read for cached in cached_prompts])
+        return lay_out(cached_prompts, of_row, self._network.device), lengths[of_row]
 
     def _pass(self, step: Step, tokens: Tensor, *, last_only: bool = False) -> tuple[Tensor, Captured]:
         with active(step) as cache:
@@ -190,29 +193,31 @@ class Forked(Path):
 
     # --- prompts ---------------------------------------------------------------------------------------------------
 
-    def feed(self, helds: Sequence[Held], tokens: Sequence[Sequence[int]], *, last_only: bool) -> tuple[Tensor, Captured, Fed]:
-        """Several tokens for each of some rows that read ``helds``, padded on the left. Logits (rows, tokens or 1, vocabulary),
-        states (rows, tokens, hidden size), keys and values."""
+    def feed(
+        self, cached_prompts: Sequence[CachedPrompt], tokens: Sequence[Sequence[int]], *, last_only: bool
+    ) -> tuple[Tensor, Captured, Fed]:
+        """Several tokens for each of ``cached_prompts``, padded on the left. Logits (rows, tokens or 1, vocabulary), states
+        (rows, tokens, hidden size), keys and values."""
         device = self._network.device
         width = max(map(len, tokens))
         padding = torch.tensor([width - len(row) for row in tokens], device=device)
         padded = torch.tensor([[0] * (width - len(row)) + list(row) for row in tokens], device=device)
-        levels, before = self._layout(np.array([held.number for held in helds]))
+        levels, before = self._layout(np.array([cached.number for cached in cached_prompts]))
         ends = torch.from_numpy(before).to(device)
         position = (ends[:, None] + torch.arange(width, device=device) - padding[:, None]).clamp(min=0)
         own = Fed(padding, width)
         logits, states = self._pass(Step(own, levels, position, int(before.max()) + width - 1), padded, last_only=last_only)
         return logits, states, own
 
-    def _hold(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[list[Held]]:
+    def _hold(self, prompts: Sequence[tuple[int, ...]]) -> PrefillSteps[list[CachedPrompt]]:
         wanted = self._network.wanted
-        known = {prompt for prompt in prompts if (held := self._held.get(prompt)) and held.tells(wanted)}
+        known = {prompt for prompt in prompts if (cached := self._cached.get(prompt)) and cached.tells(wanted)}
         for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if prompt not in known]):
             yield from self._read_whole(fresh)
             yield from self._read_rest(begun)
-        if not all(self._held[prompt].tells(wanted) for prompt in prompts):  # read again meanwhile, for other states
+        if not all(self._cached[prompt].tells(wanted) for prompt in prompts):  # read again meanwhile, for other states
             return (yield from self._hold(prompts))
-        return [self._held[prompt] for prompt in prompts]
+        return [self._cached[prompt] for prompt in prompts]
 
     def _in_turn(self, waiting: list[tuple[int, ...]]) -> Iterator[tuple[list[tuple[int, ...]], list[_Begun]]]:
         """Prompts of which nothing is held, and others with what is held of their beginnings, to be read before the next ones.
@@ -244,19 +249,19 @@ class Forked(Path):
             return ()
         return self._prefixes.match(prompt[:-1])
 
-    def _register(self, prompt: tuple[int, ...], trunk: tuple[Segment, ...] = ()) -> Held:
+    def _register(self, prompt: tuple[int, ...], trunk: tuple[Segment, ...] = ()) -> CachedPrompt:
         self._numbers += 1
-        held = self._held[prompt] = self._by_number[self._numbers] = Held(prompt, self._numbers, trunk)
-        if held.stem < len(prompt):
-            width = shelf_width(len(prompt) - held.stem)
-            self._shelves.setdefault(width, Shelf(width)).add(held)
-        return held
+        cached = self._cached[prompt] = self._by_number[self._numbers] = CachedPrompt(prompt, self._numbers, trunk)
+        if cached.stem < len(prompt):
+            width = pool_width(len(prompt) - cached.stem)
+            self._pools.setdefault(width, SuffixPool(width)).add(cached)
+        return cached
 
-    def _read_whole(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[None]:
+    def _read_whole(self, prompts: Sequence[tuple[int, ...]]) -> PrefillSteps[None]:
         """Prompts of which nothing is held, those of similar length together."""
         by_width: dict[int, list[tuple[int, ...]]] = {}
         for prompt in prompts:
-            by_width.setdefault(shelf_width(len(prompt)), []).append(prompt)
+            by_width.setdefault(pool_width(len(prompt)), []).append(prompt)
         for group in by_width.values():
             cache, _, logits, states = yield from self._network.prefill(group, windows=False)
             for row, prompt in enumerate(group):
@@ -269,55 +274,55 @@ class Forked(Path):
                 if kept is not None and self._keeps(prompt):
                     self._prefixes.add(prompt, kept)
                 if kept is not None and length >= self._trunk:
-                    held = self._register(prompt, (kept,))
+                    cached = self._register(prompt, (kept,))
                 else:
-                    held = self._register(prompt)
-                    self._shelves[shelf_width(length)].append(held, keys, values)
-                held.logits, held.states = logits[row], {tap: state[row] for tap, state in states.items()}
+                    cached = self._register(prompt)
+                    self._pools[pool_width(length)].append(cached, keys, values)
+                cached.logits, cached.states = logits[row], {hook: state[row] for hook, state in states.items()}
             yield
 
-    def _read_rest(self, begun: Sequence[_Begun]) -> Pieces[None]:
+    def _read_rest(self, begun: Sequence[_Begun]) -> PrefillSteps[None]:
         """Prompts whose beginnings are held, those with rests of similar length together."""
-        by_width: dict[int, list[tuple[Held, int]]] = {}
+        by_width: dict[int, list[tuple[CachedPrompt, int]]] = {}
         for prompt, found in begun:
             long = [number for number, segment in enumerate(found, start=1) if segment.length >= self._trunk]
             trunk = found[: long[-1] if long else 0]
-            held = self._register(prompt, trunk)
-            assert held.shelf is not None
+            cached = self._register(prompt, trunk)
+            assert cached.pool is not None
             for segment in found[len(trunk) :]:
-                held.shelf.append(held, segment.keys, segment.values)
-            self.reused_tokens += held.read
-            by_width.setdefault(shelf_width(len(prompt) - held.read), []).append((held, held.read))
+                cached.pool.append(cached, segment.keys, segment.values)
+            self.reused_tokens += cached.read
+            by_width.setdefault(pool_width(len(prompt) - cached.read), []).append((cached, cached.read))
         for group in by_width.values():
             # The last piece is the same length for all, but for those that have no more.
             most = max(min(_CHUNK, self._network.piece // len(group)), 1)
-            pieces = -(-max(len(held.tokens) - start for held, start in group) // most)
+            pieces = -(-max(len(cached.tokens) - start for cached, start in group) // most)
             for piece in reversed(range(pieces)):
-                members = [held for held, _ in group if len(held.tokens) - held.read > piece * most]
-                fed = [held.tokens[held.read : len(held.tokens) - piece * most] for held in members]
+                members = [cached for cached, _ in group if len(cached.tokens) - cached.read > piece * most]
+                fed = [cached.tokens[cached.read : len(cached.tokens) - piece * most] for cached in members]
                 logits, states, own = self.feed(members, fed, last_only=True)
                 self._network.read_tokens += sum(map(len, fed))
-                for row, (held, tokens) in enumerate(zip(members, fed, strict=True)):
-                    assert held.shelf is not None
+                for row, (cached, tokens) in enumerate(zip(members, fed, strict=True)):
+                    assert cached.pool is not None
                     keys = [layer[row, :, -len(tokens) :] for layer in own.keys]
-                    held.shelf.append(held, keys, [layer[row, :, -len(tokens) :] for layer in own.values])
+                    cached.pool.append(cached, keys, [layer[row, :, -len(tokens) :] for layer in own.values])
                     # Clones, so that the group's can be freed.
                     if not piece:
-                        held.logits = logits[row, -1].clone()
-                        held.states = {tap: state[row, -1].clone() for tap, state in states.items()}
+                        cached.logits = logits[row, -1].clone()
+                        cached.states = {hook: state[row, -1].clone() for hook, state in states.items()}
                 if piece:
                     yield
-            for held, start in group:
-                self._prefixes.add(held.tokens, self._tail(held, start))
+            for cached, start in group:
+                self._prefixes.add(cached.tokens, self._tail(cached, start))
             yield
 
-    def _tail(self, held: Held, start: int) -> Segment:
-        """A copy of what a shelf holds of a prompt from position ``start`` on."""
-        shelf = held.shelf
-        assert shelf is not None
-        place = slice(start - held.stem, held.tail)
-        keys = [layer[held.slot, :, place].clone() for layer in shelf.keys]
-        return Segment(keys, [layer[held.slot, :, place].clone() for layer in shelf.values], start, held.read - start)
+    def _tail(self, cached: CachedPrompt, start: int) -> Segment:
+        """A copy of what a pool holds of a prompt from position ``start`` on."""
+        pool = cached.pool
+        assert pool is not None
+        place = slice(start - cached.stem, cached.tail)
+        keys = [layer[cached.slot, :, place].clone() for layer in pool.keys]
+        return Segment(keys, [layer[cached.slot, :, place].clone() for layer in pool.values], start, cached.read - start)
 
     def _keeps(self, prompt: tuple[int, ...]) -> bool:
         return bool(self._prefixes.budget) and len(prompt) > self._shortest
@@ -327,15 +332,15 @@ class Forked(Path):
         for number in self._by_number.keys() - set(self._of_row.tolist()):
             if self._by_number[number].tokens in self._coming:
                 continue
-            held = self._by_number.pop(number)
+            cached = self._by_number.pop(number)
             # A prompt that had to be read again, for other states, has a newer entry.
-            if self._held.get(held.tokens) is held:
-                del self._held[held.tokens]
-            if held.shelf is not None:
-                shelf = held.shelf
-                shelf.drop(held)
-                if not shelf.held:
-                    del self._shelves[shelf.width]
+            if self._cached.get(cached.tokens) is cached:
+                del self._cached[cached.tokens]
+            if cached.pool is not None:
+                pool = cached.pool
+                pool.drop(cached)
+                if not pool.cached:
+                    del self._pools[pool.width]
         self._levels = None
 
     def end_reading(self) -> None:
@@ -347,10 +352,10 @@ class Forked(Path):
 class Reading:
     """``path.Reading``."""
 
-    def __init__(self, path: Forked, helds: Sequence[Held]) -> None:
+    def __init__(self, path: Forked, cached_prompts: Sequence[CachedPrompt]) -> None:
         self._path = path
-        self._helds = list(helds)
-        self.logits = _logits(helds)
+        self._helds = list(cached_prompts)
+        self.logits = _logits(cached_prompts)
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
         logits, _, _ = self._path.feed([self._helds[i] for i in index], tokens, last_only=False)
@@ -360,9 +365,9 @@ class Reading:
         self._path.end_reading()
 
 
-def _logits(helds: Sequence[Held]) -> Tensor:
-    rows = [held.logits for held in helds if held.logits is not None]
-    assert len(rows) == len(helds)
+def _logits(cached_prompts: Sequence[CachedPrompt]) -> Tensor:
+    rows = [cached.logits for cached in cached_prompts if cached.logits is not None]
+    assert len(rows) == len(cached_prompts)
     return torch.stack(rows)
 
 

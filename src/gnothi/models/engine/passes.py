@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from gnothi.models.engine.frequencies import Frequencies
-from gnothi.models.engine.path import Pieces
-from gnothi.models.engine.states import Captured, Tap, Taps
+from gnothi.models.engine.path import PrefillSteps
+from gnothi.models.engine.states import Captured, StateHook, Taps
 from gnothi.models.engine.text import Detokenizer
 from gnothi.types import Attended
 
@@ -30,14 +30,14 @@ class Network:
         self.model = model
         self.config = model.config.get_text_config()
         self.device = model.device
-        self.taps = Taps(model, getattr(self.config, "num_hidden_layers", 0))
+        self.hooks = Taps(model, getattr(self.config, "num_hidden_layers", 0))
         self.frequencies = Frequencies(model)
         self.depth: int | None = None
-        self.wanted: frozenset[Tap] = frozenset()
+        self.wanted: frozenset[StateHook] = frozenset()
         self.piece = 8192
         self.read_tokens = 0
         self.deserted: Callable[[], bool] = bool
-        for layer in self.taps.layers:
+        for layer in self.hooks.layers:
             layer.register_forward_pre_hook(self._look_up)
         self._pad = pad
         accepted = inspect.signature(model.forward).parameters
@@ -69,13 +69,13 @@ class Network:
     def _run(self, options: dict[str, Any], *, last_only: bool = False) -> tuple[Tensor, Captured]:
         shape = tuple(options["input_ids"].shape)
         if self.depth is None:
-            with self.taps.reading(self.wanted, shape) as states:
+            with self.hooks.reading(self.wanted, shape) as states:
                 logits = self.model(**options).logits
             return logits, dict(states)
-        end = Tap(self.depth - 1, "residual")
-        with self.taps.reading(self.wanted | {end}, shape, no_further=True) as states:
+        end = StateHook(self.depth - 1, "residual")
+        with self.hooks.reading(self.wanted | {end}, shape, no_further=True) as states:
             self.model(**options)
-        return states[end][:, -1:] if last_only else states[end], {tap: states[tap] for tap in self.wanted}
+        return states[end][:, -1:] if last_only else states[end], {hook: states[hook] for hook in self.wanted}
 
     def _options(self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None) -> dict[str, Any]:
         if mask is not None and self.cache_name == "cache_params":
@@ -106,9 +106,9 @@ class Network:
             tokens, position, mask = self._padded([prompts[place] for place in places])
             self._count(tokens, mask)
             options = self._options(tokens, position, None, mask)
-            with self.taps.reading(self.wanted, tuple(tokens.shape), no_further=True) as states:
+            with self.hooks.reading(self.wanted, tuple(tokens.shape), no_further=True) as states:
                 self.model(**options)
-            yield places, {tap: state[:, -1] for tap, state in states.items()}
+            yield places, {hook: state[:, -1] for hook, state in states.items()}
 
     def _count(self, tokens: Tensor, mask: Tensor | None) -> None:
         self.read_tokens += tokens.numel() if mask is None else int(mask.sum())
@@ -125,7 +125,7 @@ class Network:
 
     def prefill(
         self, prompts: Sequence[Sequence[int]], *, windows: bool = True, whole: bool = False
-    ) -> Pieces[tuple[Any, Tensor | None, Tensor, Captured]]:
+    ) -> PrefillSteps[tuple[Any, Tensor | None, Tensor, Captured]]:
         """Read prompts, padded on the left to the longest one, a piece at a time.
 
         The cache, the mask (prompts, tokens; None when nothing is padded), the logits after each prompt (prompts, vocabulary)
@@ -146,7 +146,7 @@ class Network:
             self._count(tokens[:, part], None if mask is None else mask[:, part])
             logits, states = self.forward(tokens[:, part], position[:, part], cache, seen, last_only=True)
         # Clones, so that a batch's full states and logits can be freed.
-        return cache, mask, logits[:, -1].clone(), {tap: state[:, -1].clone() for tap, state in states.items()}
+        return cache, mask, logits[:, -1].clone(), {hook: state[:, -1].clone() for hook, state in states.items()}
 
 
 def by_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:

@@ -12,11 +12,11 @@ from gnothi.models.engine.states import Captured
 
 T = TypeVar("T")
 
-Pieces = Generator[None, None, T]
+PrefillSteps = Generator[None, None, T]
 """Work that stops after each pass, so that others may have theirs; it returns what it came to."""
 
 
-def at_once(work: Pieces[T]) -> T:
+def run_to_end(work: PrefillSteps[T]) -> T:
     """Do all of it."""
     while True:
         try:
@@ -38,7 +38,7 @@ class Reading(Protocol):
     def close(self) -> None: ...
 
 
-class Path(ABC):
+class DecodePath(ABC):
     """Rows keep the order of admission. ``budget``: bytes that may be held of what no row reads; ``reused_tokens``: tokens of
     prompts that did not have to be read, so far; ``shares_prompts``: whether a prompt's keys and values are held once, however
     many rows it has come to; ``together``: whether several prompts can be read and continued side by side."""
@@ -56,7 +56,7 @@ class Path(ABC):
 
     @property
     @abstractmethod
-    def held_tokens(self) -> int:
+    def cached_tokens(self) -> int:
         """Tokens of prompts whose keys and values are held for the running rows."""
 
     def new_tokens(self, prompt: tuple[int, ...]) -> int:
@@ -68,7 +68,7 @@ class Path(ABC):
         return new
 
     @abstractmethod
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> PrefillSteps[tuple[Tensor, Captured]]:
         """Read prompts, in passes of at most ``Network.piece`` tokens between which rows may advance, then add a row for each:
         logits (prompts, vocabulary) of the first token, states at the prompt's end. Closed before, it leaves nothing."""
 
@@ -102,7 +102,7 @@ class Path(ABC):
         hidden size). About ``tokens`` tokens are read in one pass."""
 
 
-class InStep(Path):
+class InStep(DecodePath):
     """All rows of a batch advance together, over the library's own cache, so new prompts wait until it is through. Row order is
     that of the prompts admitted, a prompt's rows one after another."""
 

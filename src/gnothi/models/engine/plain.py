@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from gnothi.models.engine.passes import Network
-from gnothi.models.engine.path import Path, Pieces
+from gnothi.models.engine.path import DecodePath, PrefillSteps
 from gnothi.models.engine.states import Captured
 
 Text = tuple[int, ...]
 
 
-class Plain(Path):
+class Plain(DecodePath):
     """Rows are texts."""
 
     name = "plain"
@@ -27,13 +27,13 @@ class Plain(Path):
         self._texts: list[Text] = []
 
     @property
-    def held_tokens(self) -> int:
+    def cached_tokens(self) -> int:
         return 0
 
     def room(self, new: int) -> int:  # noqa: ARG002 - nothing is held
         return 0
 
-    def admit(self, prompts: Sequence[Text]) -> Pieces[tuple[Tensor, Captured]]:
+    def admit(self, prompts: Sequence[Text]) -> PrefillSteps[tuple[Tensor, Captured]]:
         found = []
         for number, prompt in enumerate(prompts):
             if number:
@@ -69,11 +69,11 @@ class Plain(Path):
     def _end(self, text: Text) -> tuple[Tensor, Captured]:
         """Logits (1, vocabulary) and states (1, hidden size) after a text."""
         logits, states = self._network.plain(text)
-        return logits[:, -1].clone(), {tap: state[:, -1].clone() for tap, state in states.items()}
+        return logits[:, -1].clone(), {hook: state[:, -1].clone() for hook, state in states.items()}
 
 
 def _stacked(found: Sequence[tuple[Tensor, Captured]]) -> tuple[Tensor, Captured]:
-    states = {tap: torch.cat([one[tap] for _, one in found]) for tap in found[0][1]}
+    states = {hook: torch.cat([one[hook] for _, one in found]) for hook in found[0][1]}
     return torch.cat([logits for logits, _ in found]), states
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gnothi.models.engine.passes import Network
-from gnothi.models.engine.path import InStep, Pieces, at_once
+from gnothi.models.engine.path import InStep, PrefillSteps, run_to_end
 from gnothi.models.engine.states import Captured
 
 
@@ -40,10 +40,10 @@ class Repeated(InStep):
         self._running: _Running | None = None
 
     @property
-    def held_tokens(self) -> int:
+    def cached_tokens(self) -> int:
         return int(self._running.prompts.sum()) if self._running is not None else 0
 
-    def admit(self, prompts: Sequence[tuple[int, ...]]) -> Pieces[tuple[Tensor, Captured]]:
+    def admit(self, prompts: Sequence[tuple[int, ...]]) -> PrefillSteps[tuple[Tensor, Captured]]:
         cache, mask, logits, states = yield from self._network.prefill(prompts, whole=not self._several)
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=logits.device)
         self._running = _Running(cache, mask, lengths, lengths.clone())
@@ -56,7 +56,7 @@ class Repeated(InStep):
             running.mask = torch.cat([running.mask, running.mask.new_ones(len(tokens), 1)], dim=1)
         logits, states = self._network.forward(tokens[:, None], running.position[:, None], running.cache, running.mask)
         running.position += 1
-        return logits[:, -1], {tap: state[:, -1] for tap, state in states.items()}
+        return logits[:, -1], {hook: state[:, -1] for hook, state in states.items()}
 
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
         return self._network.ahead(prompts, tokens if self.together else 0)
@@ -105,7 +105,7 @@ class _Group:
 
     def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]], several: bool) -> None:
         self._network, self._several = network, several
-        self._cache, self._mask, self.logits, _ = at_once(network.prefill(prompts, whole=not several))
+        self._cache, self._mask, self.logits, _ = run_to_end(network.prefill(prompts, whole=not several))
         self._lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.logits.device)
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gnothi.concurrency import Job
 from gnothi.models.batched import Continue, Request, Result
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import StopWatch
 from gnothi.models.sampling import BLOCK, uniforms
 from gnothi.types import Generation, Position, Samples
@@ -26,7 +26,7 @@ CLOSING: tuple[Position, ...] = ("last", "fed_eos")
 class Task:
     """A Continue request on its way: what it asks, and what its samples have come to so far.
 
-    ``taps`` are the places to read the states from that the request names; ``states`` holds, for each of them, those of the
+    ``hooks`` are the places to read the states from that the request names; ``states`` holds, for each of them, those of the
     samples. ``texts`` are the generations by their tokens: most samples of a model that is sure say the same. ``outgrown`` are
     samples that began as short texts and became long ones, for which a model has other frequencies: they begin again as such.
     """
@@ -34,7 +34,7 @@ class Task:
     job: Job[Request, Result]
     request: Continue
     prompt: tuple[int, ...]
-    taps: tuple[Tap, ...]
+    hooks: tuple[StateHook, ...]
     watch: StopWatch | None
     generations: dict[int, Generation] = field(default_factory=dict)
     states: tuple[dict[int, NDArray[np.float32]], ...] = ()
@@ -43,7 +43,7 @@ class Task:
     _uniforms: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.states = tuple({} for _ in self.taps)
+        self.states = tuple({} for _ in self.hooks)
 
     def uniforms(self, block: int) -> NDArray[np.float64]:
         """Random numbers for the tokens of a block, (n, BLOCK)."""

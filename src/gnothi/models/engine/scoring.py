@@ -8,14 +8,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from gnothi.models.engine.path import Path
+from gnothi.models.engine.path import DecodePath
 
 # Logits of a pass that are held at once, in numbers: 64M floats are 256 MB.
 _NUMBERS = 64_000_000
 
 
 def score(
-    path: Path, prompts: Sequence[tuple[int, ...]], continuations: Sequence[Sequence[Sequence[int]]]
+    path: DecodePath, prompts: Sequence[tuple[int, ...]], continuations: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[list[float]]]:
     """Log-probability (natural logarithm) of every token of ``continuations[i][j]`` after prompt i."""
     reading = path.read(prompts)
@@ -34,7 +34,7 @@ def score(
 
 
 def score_next(
-    path: Path, prompts: Sequence[tuple[int, ...]], continuations: Sequence[Sequence[Sequence[int]]], tokens: int
+    path: DecodePath, prompts: Sequence[tuple[int, ...]], continuations: Sequence[Sequence[Sequence[int]]], tokens: int
 ) -> list[list[list[float]]]:
     """``score`` where no continuation is longer than one token: prompts are only read, about ``tokens`` tokens at a time."""
     results: list[list[list[float]]] = [[] for _ in prompts]

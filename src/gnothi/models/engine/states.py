@@ -19,14 +19,14 @@ from gnothi.models.engine.sites import Parts, first_tensor, parts_of
 from gnothi.types import Site, StateSpec
 
 
-class Tap(NamedTuple):
+class StateHook(NamedTuple):
     """A place to read from."""
 
     layer: int
     site: Site
 
 
-Captured = dict[Tap, Tensor]
+Captured = dict[StateHook, Tensor]
 """Hidden states by place, rows first."""
 
 
@@ -42,12 +42,12 @@ class Taps:
         self._layers = _stack(model, layers)
         self._reason = "no decoder layers were found in it"
         self._checked: dict[int, Parts | str] = {}
-        self._hooked: set[Tap] = set()
-        self._wanted: frozenset[Tap] = frozenset()
+        self._hooked: set[StateHook] = set()
+        self._wanted: frozenset[StateHook] = frozenset()
         self._no_further = False
         self._shape: tuple[int, ...] = ()
-        self._parts: dict[Tap, int] = {}
-        self._read: dict[Tap, Tensor] = {}
+        self._parts: dict[StateHook, int] = {}
+        self._read: dict[StateHook, Tensor] = {}
 
     @property
     def available(self) -> bool:
@@ -66,7 +66,7 @@ class Taps:
         """What the feed-forward part of a layer was found to be, or why that cannot be read."""
         self._checked[layer] = found
 
-    def resolve(self, spec: StateSpec) -> Tap:
+    def resolve(self, spec: StateSpec) -> StateHook:
         """The place a spec means. The default layer is the middle one, ``layers // 2 - 1`` (at least 0)."""
         if self._layers is None:
             raise UsageError(
@@ -81,24 +81,24 @@ class Taps:
             raise InvalidSetting(
                 f"hidden state layer: got {spec.layer}, expected 0 to {count - 1} for this model, or a share between 0 and 1."
             )
-        tap = Tap(layer, spec.site)
-        self.parts(tap)
-        return tap
+        hook = StateHook(layer, spec.site)
+        self.parts(hook)
+        return hook
 
     @contextmanager
     def reading(
-        self, taps: frozenset[Tap], shape: tuple[int, ...] = (), *, no_further: bool = False
-    ) -> Iterator[dict[Tap, Tensor]]:
-        """The dictionary receives, per tap, the output of the forward pass inside the block: (rows, tokens, hidden size).
+        self, hooks: frozenset[StateHook], shape: tuple[int, ...] = (), *, no_further: bool = False
+    ) -> Iterator[dict[StateHook, Tensor]]:
+        """The dictionary receives, per hook, the output of the forward pass inside the block: (rows, tokens, hidden size).
 
         ``shape`` (rows, tokens) of the pass: some modules see all tokens in one dimension. ``no_further``: the block ends as
-        soon as all taps have been read; layers behind them are not computed."""
-        for tap in taps - self._hooked:
-            for module, scale in self.parts(tap):
-                module.register_forward_hook(self._hook(tap, scale))
-            self._hooked.add(tap)
-        self._wanted, self._read, self._no_further, self._shape = taps, {}, no_further, shape
-        self._parts = {tap: len(self.parts(tap)) for tap in taps}
+        soon as all hooks have been read; layers behind them are not computed."""
+        for hook in hooks - self._hooked:
+            for module, scale in self.parts(hook):
+                module.register_forward_hook(self._hook(hook, scale))
+            self._hooked.add(hook)
+        self._wanted, self._read, self._no_further, self._shape = hooks, {}, no_further, shape
+        self._parts = {hook: len(self.parts(hook)) for hook in hooks}
         try:
             yield self._read
         except _Enough:
@@ -106,29 +106,29 @@ class Taps:
         finally:
             self._wanted = frozenset()
 
-    def _hook(self, tap: Tap, scale: float) -> Any:
+    def _hook(self, hook: StateHook, scale: float) -> Any:
         def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            if tap not in self._wanted:
+            if hook not in self._wanted:
                 return
             found = first_tensor(output)
             # A copy: some layers add to what a module gave them in its place.
             found = found.clone() if scale == 1 else found * scale
             if found.dim() == 2 and self._shape:
                 found = found.view(*self._shape, -1)
-            self._read[tap] = self._read[tap] + found if tap in self._read else found
-            self._parts[tap] -= 1
+            self._read[hook] = self._read[hook] + found if hook in self._read else found
+            self._parts[hook] -= 1
             if self._no_further and not any(self._parts.values()):
                 raise _Enough
 
         return keep
 
-    def parts(self, tap: Tap) -> Sequence[tuple[nn.Module, float]]:
+    def parts(self, hook: StateHook) -> Sequence[tuple[nn.Module, float]]:
         """The modules whose outputs, each times a factor, add up to what is wanted. Raises UsageError where there are none."""
         assert self._layers is not None
-        layer = self._layers[tap.layer]
-        if tap.site == "residual":
+        layer = self._layers[hook.layer]
+        if hook.site == "residual":
             return [(layer, 1.0)]
-        found = self._checked.get(tap.layer) or parts_of(layer)
+        found = self._checked.get(hook.layer) or parts_of(layer)
         if not isinstance(found, str):
             return [(getattr(layer, name), factor) for name, factor in found]
         raise UsageError(

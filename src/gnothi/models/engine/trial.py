@@ -25,12 +25,12 @@ from gnothi.models.engine.forked import Forked
 from gnothi.models.engine.layers import kinds, small_windows
 from gnothi.models.engine.packed import Packed
 from gnothi.models.engine.passes import Network
-from gnothi.models.engine.path import Path
+from gnothi.models.engine.path import DecodePath
 from gnothi.models.engine.plain import Plain
 from gnothi.models.engine.repeated import Repeated
 from gnothi.models.engine.single import is_single, single_precision
 from gnothi.models.engine.sites import Parts, checked
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.states import StateHook
 
 # Tokens of a window, and of a piece of two prompts, while texts are tried.
 _WINDOW, _PIECE = 6, 18
@@ -93,12 +93,12 @@ def _tried(network: Network, wanted: str, windows: tuple[int, ...]) -> Verdict:
         return trial.verdict()
 
 
-def prepare(network: Network, verdict: Verdict, budget: int) -> Path:
-    """The path of a verdict, and the model and its taps as it asks for them."""
+def prepare(network: Network, verdict: Verdict, budget: int) -> DecodePath:
+    """The path of a verdict, and the model and its hooks as it asks for them."""
     if verdict.stateless:
-        network.taps.refuse(verdict.stateless)
+        network.hooks.refuse(verdict.stateless)
     for layer, parts in enumerate(verdict.added):
-        network.taps.check(layer, parts)
+        network.hooks.check(layer, parts)
     if verdict.path == "forked":
         forked.switch(network.model, IMPLEMENTATION)
         return Forked(network, budget)
@@ -116,16 +116,16 @@ class _Trial:
     def __init__(self, network: Network, wanted: str, windows: tuple[int, ...]) -> None:
         self._network, self._wanted, self._windows = network, wanted, windows
         self._reasons: list[str] = []
-        self._states, self._stateless = network.taps.available, ""
+        self._states, self._stateless = network.hooks.available, ""
         self._added: tuple[Parts | str, ...] = ()
         self._texts: Texts = texts_for(network.model.config, _vocabulary(network))
-        self._kinds = kinds(network.taps.layers, network.config)
-        self._depth = _depth(network.taps.layers, self._kinds) if self._states else 0
+        self._kinds = kinds(network.hooks.layers, network.config)
+        self._depth = _depth(network.hooks.layers, self._kinds) if self._states else 0
 
     @property
     def beyond(self) -> list[nn.Module]:
         """What the trial does not go through."""
-        layers, head = self._network.taps.layers[self._depth :], self._network.model.get_output_embeddings()
+        layers, head = self._network.hooks.layers[self._depth :], self._network.model.get_output_embeddings()
         return [] if not (self._states and layers) else [*layers, *([] if head is None else [head])]
 
     def verdict(self) -> Verdict:
@@ -145,10 +145,10 @@ class _Trial:
             self._stateless,
             self._added,
             self._windows,
-            len(self._network.taps.layers) if self._network.depth is None else self._network.depth,
+            len(self._network.hooks.layers) if self._network.depth is None else self._network.depth,
         )
 
-    def _candidates(self, reference: Reference, eager: bool) -> Iterator[tuple[str, Callable[[], Path], str, Verdict]]:
+    def _candidates(self, reference: Reference, eager: bool) -> Iterator[tuple[str, Callable[[], DecodePath], str, Verdict]]:
         """What a path is called, how it is made, over which attention, and the verdict if it is right; the fastest first."""
         network, loaded = self._network, _loaded(self._network.model)
         if self._wanted in ("auto", "forked"):
@@ -167,7 +167,7 @@ class _Trial:
                 verdict = Verdict("repeated", slow, together, several)
                 yield what + (" with eager attention" if slow else ""), make, "eager" if slow else loaded, verdict
 
-    def _forked(self) -> Path:
+    def _forked(self) -> DecodePath:
         forked.check(self._network)
         return Forked(self._network, 1 << 30, shortest=self._texts.shortest, trunk=self._texts.trunk)
 
@@ -214,19 +214,19 @@ class _Trial:
         network.wanted, network.depth = frozenset(), None
         if self._states:
             self._look_at_layers()
-        if self._states and self._depth < len(network.taps.layers):
+        if self._states and self._depth < len(network.hooks.layers):
             network.depth = self._depth
         last = self._depth - 1
-        taps = [Tap(last, "residual")] if self._states else []
-        taps += [Tap(number, "ffn") for number, parts in enumerate(self._added[: self._depth]) if not isinstance(parts, str)][
-            -1:
-        ]
-        network.wanted = frozenset(taps)
+        hooks = [StateHook(last, "residual")] if self._states else []
+        hooks += [
+            StateHook(number, "ffn") for number, parts in enumerate(self._added[: self._depth]) if not isinstance(parts, str)
+        ][-1:]
+        network.wanted = frozenset(hooks)
         found = [network.plain(text) for text in (texts.long, texts.short)]
         self._check_causal(found[0][0])
         single = is_single(network.model)
         return Reference(
-            found[0][0][0], found[1][0][0], {tap: (found[0][1][tap][0], found[1][1][tap][0]) for tap in taps}, single
+            found[0][0][0], found[1][0][0], {hook: (found[0][1][hook][0], found[1][1][hook][0]) for hook in hooks}, single
         )
 
     def _check_causal(self, whole: Tensor) -> None:
@@ -242,7 +242,7 @@ class _Trial:
     def _look_at_layers(self) -> None:
         """Whether a pass goes through what was taken for its layers, one after another; what their feed-forward parts add."""
         network, seen = self._network, []
-        layers = network.taps.layers[: self._depth]
+        layers = network.hooks.layers[: self._depth]
         calls: dict[int, tuple[Any, Any]] = {}
 
         def see(number: int) -> Callable[..., None]:
@@ -254,8 +254,8 @@ class _Trial:
 
         hooks = [layer.register_forward_pre_hook(see(number), with_kwargs=True) for number, layer in enumerate(layers)]
         try:
-            network.depth = self._depth if self._depth < len(network.taps.layers) else None
-            last = Tap(self._depth - 1, "residual")
+            network.depth = self._depth if self._depth < len(network.hooks.layers) else None
+            last = StateHook(self._depth - 1, "residual")
             network.wanted = frozenset({last})
             state = network.plain(self._texts.short)[1].get(last)
         finally:
@@ -269,12 +269,12 @@ class _Trial:
         else:
             self._added = self._feed_forward_parts(calls)
             for number, parts in enumerate(self._added):
-                network.taps.check(number, parts)
+                network.hooks.check(number, parts)
 
     def _feed_forward_parts(self, calls: dict[int, tuple[Any, Any]]) -> tuple[Parts | str, ...]:
         """By layer: one of each kind is run by itself. A factor may change with the depth, so there the last one of the kind is
         run, too, and all of them where the two differ."""
-        layers, kinds_ = self._network.taps.layers, self._kinds
+        layers, kinds_ = self._network.hooks.layers, self._kinds
         found: dict[int, Parts | str] = {}
         for kind in sorted(set(kinds_)):
             alike = [number for number, one in enumerate(kinds_) if one == kind]
@@ -287,13 +287,13 @@ class _Trial:
 
     def _again(self, number: int, call: tuple[Any, Any]) -> Parts | str:
         """Another layer of a kind, run with what the first one was given."""
-        layer = self._network.taps.layers[number]
+        layer = self._network.hooks.layers[number]
         with single_precision(layer, []) if is_single(self._network.model) else nullcontext():
             return checked(layer, *call)
 
     def _without_states(self, why: str) -> None:
         self._states, self._stateless = False, why
-        self._network.taps.refuse(why)
+        self._network.hooks.refuse(why)
 
     def _read_plainly(self, reference: Reference) -> None:
         for text, expected in ((self._texts.long, reference.long), (self._texts.short, reference.short)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnothi.models.batched import Backend, Batched
-from gnothi.models.neutral import Neutral
+from gnothi.models.neutral import EscapeSpecialTokens
 from gnothi.models.packaged import PACKAGED
 from gnothi.models.scheme import LAB, LAB_READER, ModelScheme, check_folder, folder_of
 from gnothi.models.settings import ModelSettings
@@ -19,7 +19,7 @@ def _open(argument: str, spec: str, settings: ModelSettings) -> LanguageModel:
     from gnothi.models.cache import keep_local
     from gnothi.models.engine.loading import Declaration, load
 
-    loaded: list[tuple[Any, Declaration, Neutral]] = []
+    loaded: list[tuple[Any, Declaration, EscapeSpecialTokens]] = []
 
     def make() -> Backend:
         model, tokenizer, declared = load(source, spec, settings)

@@ -17,7 +17,7 @@ from gnothi.concurrency import Inbox, Job
 from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
 from gnothi.models.batched import Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import Detokenizer, StopWatch
 from gnothi.models.rendering import Renderer
 from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
@@ -46,7 +46,7 @@ class Draw:
     job: Job[Request, Result]
     request: Continue
     prompt: Ids
-    taps: tuple[Tap, ...]
+    hooks: tuple[StateHook, ...]
     watch: StopWatch | None
     pending: set[str] = field(default_factory=set)
     completions: Sequence[Any] = ()
@@ -58,13 +58,13 @@ class Draw:
         if not self.feeds:
             self.completions = output.outputs
 
-    def finish(self, states: Mapping[tuple[int, Tap], NDArray[np.float32]]) -> None:
+    def finish(self, states: Mapping[tuple[int, StateHook], NDArray[np.float32]]) -> None:
         """Hand over; greedy continuations of one prompt are all the same, and were drawn once."""
         rows = [0] * self.request.n if len(self.drawn) == 1 else range(self.request.n)
         generations = tuple(self.drawn[row].generation for row in rows)
         stacked = tuple(
-            np.stack([states[self.feeds[sequences[row]].number, tap] for row in rows])
-            for tap, sequences in zip(self.taps, self.sequences, strict=True)
+            np.stack([states[self.feeds[sequences[row]].number, hook] for row in rows])
+            for hook, sequences in zip(self.hooks, self.sequences, strict=True)
         )
         self.job.finish(Samples(generations, stacked))
 
@@ -75,16 +75,16 @@ class Glance:
 
     job: Job[Request, Result]
     prompt: Ids
-    taps: tuple[Tap, ...]
+    hooks: tuple[StateHook, ...]
     feeds: dict[Ids, Feed]
     pending: set[str] = field(default_factory=set)
 
     def receive(self, output: Any) -> None:
         """The token that comes of it is not used."""
 
-    def finish(self, states: Mapping[tuple[int, Tap], NDArray[np.float32]]) -> None:
+    def finish(self, states: Mapping[tuple[int, StateHook], NDArray[np.float32]]) -> None:
         number = self.feeds[self.prompt].number
-        self.job.finish(PromptStates(tuple(states[number, tap] for tap in self.taps), len(self.prompt)))
+        self.job.finish(PromptStates(tuple(states[number, hook] for hook in self.hooks), len(self.prompt)))
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +142,7 @@ class VLLMBackend(ContinuousBackend):
         self._eos = tuple(eos)
         self._context = context
         self._no_states = no_states
-        self._taps: dict[StateSpec, Tap] = {}
+        self._hooks: dict[StateSpec, StateHook] = {}
         self._errands: dict[str, Errand] = {}
         self._numbers = count()
 
@@ -189,19 +189,19 @@ class VLLMBackend(ContinuousBackend):
     def _draw(self, job: Job[Request, Result], request: Continue, prompt: Ids) -> None:
         decoding = request.decoding
         self._check_length(len(prompt) + decoding.max_tokens)
-        taps = tuple(map(self._tap, request.hidden))
+        hooks = tuple(map(self._hook, request.hidden))
         watch = StopWatch(decoding.stop, self._detokenizer) if decoding.stop else None
         n = request.n if decoding.temperature > 0 else 1
-        self._ask(Draw(job, request, prompt, taps, watch), prompt, _parameters(decoding, n, self._eos, self._detokenizer))
+        self._ask(Draw(job, request, prompt, hooks, watch), prompt, _parameters(decoding, n, self._eos, self._detokenizer))
 
     def _look(self, job: Job[Request, Result], request: Look, prompt: Ids) -> None:
         self._check_length(len(prompt) + 1)
-        taps = tuple(map(self._tap, request.hidden))
-        if not taps:
+        hooks = tuple(map(self._hook, request.hidden))
+        if not hooks:
             job.finish(PromptStates((), len(prompt)))
             return
-        feed = Feed(tuple(dict.fromkeys(taps)), len(prompt), next(self._numbers))
-        self._ask(Glance(job, prompt, taps, {prompt: feed}), prompt, _one_token(), feed.id)
+        feed = Feed(tuple(dict.fromkeys(hooks)), len(prompt), next(self._numbers))
+        self._ask(Glance(job, prompt, hooks, {prompt: feed}), prompt, _one_token(), feed.id)
 
     def _weigh(self, job: Job[Request, Result], request: Score, prompt: Ids, continuations: list[list[int]]) -> None:
         self._check_length(len(prompt) + max(map(len, continuations), default=0))
@@ -211,7 +211,7 @@ class VLLMBackend(ContinuousBackend):
         if not errand.pending:
             errand.finish()
 
-    def _tap(self, spec: StateSpec) -> Tap:
+    def _hook(self, spec: StateSpec) -> StateHook:
         if self._no_states:
             raise UsageError(f"hidden states: {self.name} gives none, for {self._no_states}.")
         if spec.position == "fed_eos" and not self._eos:
@@ -220,12 +220,12 @@ class VLLMBackend(ContinuousBackend):
                 "use position 'last' or 'predicting'."
             )
         key = StateSpec(spec.layer, spec.site)
-        if key not in self._taps:
+        if key not in self._hooks:
             layer, kind, message = self._engine.collective_rpc("gnothi_watch", args=(spec.layer, spec.site))[0]
             if kind:
                 raise (InvalidSetting if kind == InvalidSetting.__name__ else UsageError)(message)
-            self._taps[key] = Tap(layer, spec.site)
-        return self._taps[key]
+            self._hooks[key] = StateHook(layer, spec.site)
+        return self._hooks[key]
 
     def _check_length(self, tokens: int) -> None:
         if tokens > self._context:
@@ -276,25 +276,25 @@ class VLLMBackend(ContinuousBackend):
                 errand.job.finish(drawn)
                 return
             errand.drawn.append(drawn)
-        taps: dict[Ids, dict[Tap, None]] = {}
-        for tap, spec in zip(errand.taps, errand.request.hidden, strict=True):
+        hooks: dict[Ids, dict[StateHook, None]] = {}
+        for hook, spec in zip(errand.hooks, errand.request.hidden, strict=True):
             sequences = [fed(errand.prompt, drawn, spec.position, self._eos) for drawn in errand.drawn]
             errand.sequences.append(sequences)
             for sequence in sequences:
-                taps.setdefault(sequence, {})[tap] = None
-        if not taps:
+                hooks.setdefault(sequence, {})[hook] = None
+        if not hooks:
             errand.finish({})
-        for sequence, wanted in taps.items():
+        for sequence, wanted in hooks.items():
             feed = errand.feeds[sequence] = Feed(tuple(wanted), len(sequence), next(self._numbers))
             self._ask(errand, sequence, _one_token(), feed.id)
 
     def _hand_over(self, errands: Sequence[Draw | Glance]) -> None:
         """Fetch the states of errands whose sequences were all fed."""
-        wanted = [(feed.number, tap) for errand in errands for feed in errand.feeds.values() for tap in feed.taps]
-        found = self._engine.collective_rpc("gnothi_states", args=([(number, *tap) for number, tap in wanted],))[0]
+        wanted = [(feed.number, hook) for errand in errands for feed in errand.feeds.values() for hook in feed.hooks]
+        found = self._engine.collective_rpc("gnothi_states", args=([(number, *hook) for number, hook in wanted],))[0]
         states = {key: np.frombuffer(value, np.float32) for key, value in zip(wanted, found, strict=True) if value}
         for errand in errands:
-            if all((feed.number, tap) in states for feed in errand.feeds.values() for tap in feed.taps):
+            if all((feed.number, hook) in states for feed in errand.feeds.values() for hook in feed.hooks):
                 errand.finish(states)
             else:
                 errand.job.finish(

@@ -18,7 +18,7 @@ from gnothi.models.engine.loading import (
     warn_of_habits,
     weights_of,
 )
-from gnothi.models.neutral import Neutral
+from gnothi.models.neutral import EscapeSpecialTokens
 from gnothi.models.places import locate
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
 from gnothi.models.thinking import renderer_of
@@ -31,7 +31,7 @@ from gnothi.types import Profile
 KNOWN = ((0, 31), (0, 32))
 
 
-def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Declaration, Neutral]:
+def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Declaration, EscapeSpecialTokens]:
     """The backend of a folder or hub id, what the folder declares, and what writes the prompts.
 
     Raises MissingDependency without vLLM, ModelUnavailable for a version that is too old, a device that it was not built for,

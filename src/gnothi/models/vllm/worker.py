@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gnothi.errors import GnothiError
-from gnothi.models.engine.states import Tap, Taps
+from gnothi.models.engine.states import StateHook, Taps
 from gnothi.types import Site, StateSpec
 
 EXTENSION = f"{__name__}.WorkerExtension"
@@ -22,17 +22,17 @@ _MARK = "gnothi-feed"
 
 
 class Feed(NamedTuple):
-    """What is wanted of a re-fed sequence: the states that ``taps`` read at its last token. It travels as the request's id, to
+    """What is wanted of a re-fed sequence: the states that ``hooks`` read at its last token. It travels as the request's id, to
     which vLLM may append something of its own."""
 
-    taps: tuple[Tap, ...]
+    hooks: tuple[StateHook, ...]
     length: int
     number: int
 
     @property
     def id(self) -> str:
-        taps = ",".join(f"{tap.layer}:{tap.site}" for tap in self.taps)
-        return f"{_MARK}|{taps}|{self.length}|{self.number}|"
+        hooks = ",".join(f"{hook.layer}:{hook.site}" for hook in self.hooks)
+        return f"{_MARK}|{hooks}|{self.length}|{self.number}|"
 
     @classmethod
     def parse(cls, request_id: str) -> Feed | None:
@@ -40,34 +40,34 @@ class Feed(NamedTuple):
         mark, *fields = request_id.split("|")
         if mark != _MARK:
             return None
-        taps, length, number, *_ = fields
-        places = (tap.split(":") for tap in taps.split(","))
-        return cls(tuple(Tap(int(layer), cast("Site", site)) for layer, site in places), int(length), int(number))
+        hooks, length, number, *_ = fields
+        places = (hook.split(":") for hook in hooks.split(","))
+        return cls(tuple(StateHook(int(layer), cast("Site", site)) for layer, site in places), int(length), int(number))
 
 
 class Recorder:
-    """Watches a runner's passes. ``states`` holds, by feed number and tap, those at the last token of each fed sequence.
+    """Watches a runner's passes. ``states`` holds, by feed number and hook, those at the last token of each fed sequence.
 
     A pass may hold a part of a long sequence (a chunk) or none of it; only the pass that computes its last token counts.
     """
 
     def __init__(self, runner: Any, model: nn.Module, layers: int) -> None:
         self._runner = runner
-        self._taps = Taps(model, layers)
-        self._hooked: set[Tap] = set()
-        self._ending: dict[Tap, list[tuple[int, int]]] = {}
-        self.states: dict[tuple[int, Tap], Tensor] = {}
+        self._hooks = Taps(model, layers)
+        self._hooked: set[StateHook] = set()
+        self._ending: dict[StateHook, list[tuple[int, int]]] = {}
+        self.states: dict[tuple[int, StateHook], Tensor] = {}
         self._prepare = runner._prepare_inputs
         runner._prepare_inputs = self._prepared
 
-    def watch(self, spec: StateSpec) -> Tap:
+    def watch(self, spec: StateSpec) -> StateHook:
         """Read the place a spec means from now on. Raises InvalidSetting or UsageError when there is no such place."""
-        tap = self._taps.resolve(spec)
-        if tap not in self._hooked:
-            ((module, _),) = self._taps.parts(tap)
-            module.register_forward_hook(self._hook(tap))
-            self._hooked.add(tap)
-        return tap
+        hook = self._hooks.resolve(spec)
+        if hook not in self._hooked:
+            ((module, _),) = self._hooks.parts(hook)
+            module.register_forward_hook(self._hook(hook))
+            self._hooked.add(hook)
+        return hook
 
     def _prepared(self, scheduled: Any, *arguments: Any, **options: Any) -> Any:
         """In place of the runner's own method, which lays out the next pass."""
@@ -80,13 +80,13 @@ class Recorder:
         ):
             feed = Feed.parse(request)
             if feed is not None and before + count == feed.length:
-                for tap in feed.taps:
-                    self._ending.setdefault(tap, []).append((feed.number, int(end) - 1))
+                for hook in feed.hooks:
+                    self._ending.setdefault(hook, []).append((feed.number, int(end) - 1))
         return result
 
-    def _hook(self, tap: Tap) -> Any:
+    def _hook(self, hook: StateHook) -> Any:
         def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            ending = self._ending.pop(tap, [])
+            ending = self._ending.pop(hook, [])
             # vLLM's layers hand on what they add and the stream before it; the next layer's norm sums the two, in place. Models
             # that it runs through transformers have layers as they are there, and a batch of one.
             parts = output if isinstance(output, tuple) else (output,)
@@ -96,10 +96,10 @@ class Recorder:
                 return
             rows = torch.tensor([row for _, row in ending], device=added.device)
             chosen = added.index_select(0, rows).float()
-            if tap.site == "residual" and len(parts) > 1 and isinstance(parts[1], Tensor) and parts[1].shape == parts[0].shape:
+            if hook.site == "residual" and len(parts) > 1 and isinstance(parts[1], Tensor) and parts[1].shape == parts[0].shape:
                 chosen = chosen + parts[1].reshape(added.shape).index_select(0, rows).float()
             for (number, _), state in zip(ending, chosen, strict=True):
-                self.states[number, tap] = state
+                self.states[number, hook] = state
 
         return keep
 
@@ -135,5 +135,5 @@ class WorkerExtension:
 
     def gnothi_states(self, wanted: Sequence[tuple[int, int, Site]]) -> list[bytes]:
         """States by feed number, layer and site, as float32, in order; they are forgotten here. Empty where none was seen."""
-        states = [self._gnothi.states.pop((number, Tap(layer, site)), None) for number, layer, site in wanted]
+        states = [self._gnothi.states.pop((number, StateHook(layer, site)), None) for number, layer, site in wanted]
         return [b"" if state is None else state.cpu().numpy().tobytes() for state in states]

@@ -1,4 +1,5 @@
-"""What every Method must do. Subclass ``MethodConformance`` in a test file and set ``name`` (and ``settings``).
+"""What every Method must do. Subclass ``MethodConformance`` in a test file and set ``name``, or ``method`` for one that is not
+installed (and ``settings``).
 
 The suite brings a little world: films, their directors and the towns these were born in. Its model knows nothing by heart
 and says so, reads what passages say, reasons in sentences, splits questions and judges; its retriever compares words.
@@ -19,6 +20,7 @@ import pytest
 
 from gnothi import config, events, methods
 from gnothi.errors import InvalidInput, MissingCapability
+from gnothi.methods.registry import METHODS
 from gnothi.methods.steps.self_rag_tokens import SUPPORTS
 from gnothi.protocols import Method
 from gnothi.testing.model import Reply, Scripted
@@ -236,10 +238,20 @@ class MethodConformance:
     answers where the model says nothing. ``choosing``: tasks whose prompts about the question show its choices."""
 
     name: ClassVar[str]
+    method: ClassVar[Any] = None
     settings: ClassVar[Mapping[str, object]] = {}
     knows: ClassVar[bool] = True
     silence: ClassVar[str] = ""
     choosing: ClassVar[tuple[str, ...]] = ("reason", "answer", "know")
+
+    @pytest.fixture(autouse=True)
+    def known(self) -> Iterator[None]:
+        """One that is not installed is known by its name for as long as a test runs."""
+        if self.method is not None:
+            type(self).name = methods.name_of(self.method)
+        yield
+        if self.method is not None:
+            METHODS.remove(self.name)
 
     def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
         return {"model": model or Scripted(reader), "retriever": retriever or WordRetriever()}

@@ -1,4 +1,5 @@
-"""What every Signal must do. Subclass ``SignalConformance`` in a test file and set ``name``.
+"""What every Signal must do. Subclass ``SignalConformance`` in a test file and set ``name``, or ``signal`` for one that is not
+installed.
 
 Its model is sure of some questions and wavers over others. A signal that the model's words cannot tell apart sets ``tells`` to
 False.
@@ -8,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -51,8 +53,18 @@ class SignalConformance:
     """``tells``: whether the model's wavering shows in the uncertainty. ``probe`` for a signal that reads one."""
 
     name: ClassVar[str]
+    signal: ClassVar[Any] = None
     tells: ClassVar[bool] = True
     probe: ClassVar[Probe | None] = None
+
+    @pytest.fixture(autouse=True)
+    def known(self) -> Iterator[None]:
+        """One that is not installed is known by its name for as long as a test runs."""
+        if self.signal is not None:
+            type(self).name = registry.name_of(self.signal)
+        yield
+        if self.signal is not None:
+            registry.SIGNALS.remove(self.name)
 
     def make(self) -> Signal:
         return registry.create(self.name, Sampling(5), probe=self.probe)
