@@ -276,7 +276,7 @@ def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Recor
     """
     try:
         with opened(path) as file:
-            first = next(filter(None, (_bare(line) for line in file)), b"")
+            first = next(filter(None, (line.removeprefix(b"\xef\xbb\xbf").strip() for line in file)), b"")
             if first.startswith(b"["):
                 yield from _array(path)
                 return
@@ -294,10 +294,6 @@ def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Recor
 def unreadable(path: Path, error: OSError) -> InvalidInput:
     reason = error.strerror or str(error)
     return InvalidInput(f"cannot read {path}: {reason}. Expected a file of questions, one JSON object per line.")
-
-
-def _bare(line: bytes) -> bytes:
-    return line.removeprefix(b"\xef\xbb\xbf").strip()
 
 
 def _opens_container(first: bytes, containers: Collection[str]) -> bool:

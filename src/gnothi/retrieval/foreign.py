@@ -112,14 +112,16 @@ def named(found: Found) -> Found:
     return [*held.values()]
 
 
-def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], bool]) -> Any:
+def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], bool] | None = None) -> Any:
     """The object of MODULE:OBJECT, which may lie in the folder that we are in. A function without arguments is called.
+    What ``fits``: by default a ``BaseRetriever`` of the framework.
 
     Raises MissingDependency without the ``framework``, IndexUnavailable for what cannot be imported or does not fit."""
     try:
-        importlib.import_module(framework)
+        library = importlib.import_module(framework)
     except ImportError as error:
         raise MissingDependency(error.name or framework, scheme, f"<--index {scheme}:{argument}>") from error
+    fits = fits or (lambda thing: isinstance(thing, library.BaseRetriever))
     module, colon, name = argument.partition(":")
     if not (module and colon and name):
         raise IndexUnavailable(
@@ -150,7 +152,7 @@ def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], b
 
 
 def _open_langchain(argument: str) -> Retriever:
-    retriever = imported("langchain", argument, "langchain_core.retrievers", _fits_langchain)
+    retriever = imported("langchain", argument, "langchain_core.retrievers")
 
     async def find(query: str, k: int, filters: Filters = ()) -> Found:
         if filters:  # a store of vectors that takes a function of documents
@@ -180,12 +182,6 @@ def _by_function(retriever: Any) -> bool:
     return isinstance(retriever.vectorstore, InMemoryVectorStore)
 
 
-def _fits_langchain(thing: Any) -> bool:
-    from langchain_core.retrievers import BaseRetriever
-
-    return isinstance(thing, BaseRetriever)
-
-
 def _passage_langchain(document: Any) -> Passage:
     return passage(str(document.id or ""), document.page_content, document.metadata)
 
@@ -213,7 +209,7 @@ def _open_haystack(argument: str) -> Retriever:
     async def find(query: str, k: int) -> Found:
         given = {"query": query} | ({"top_k": k} if "top_k" in inputs else {})
         documents = (await pipeline.run_async({_NAME: given}))[_NAME]["documents"]
-        return [(_passage_haystack(one), one.score) for one in documents]
+        return [(passage(one.id, one.content or "", one.meta), one.score) for one in documents]
 
     return Foreign(f"haystack:{argument}", find)
 
@@ -222,17 +218,13 @@ def _fits_haystack(thing: Any) -> bool:
     return hasattr(thing, "__haystack_input__") and not isinstance(thing, type)
 
 
-def _passage_haystack(document: Any) -> Passage:
-    return passage(document.id, document.content or "", document.meta)
-
-
 HAYSTACK = Scheme(open=_open_haystack, summary="a retriever of Haystack's: haystack:MODULE:OBJECT")
 
 # A retriever of LlamaIndex'.
 
 
 def _open_llamaindex(argument: str) -> Retriever:
-    retriever = imported("llamaindex", argument, "llama_index.core.retrievers", _fits_llamaindex)
+    retriever = imported("llamaindex", argument, "llama_index.core.retrievers")
     from llama_index.core.retrievers import BaseRetriever
 
     blocks = type(retriever)._aretrieve is BaseRetriever._aretrieve  # which calls the one that does
@@ -243,19 +235,10 @@ def _open_llamaindex(argument: str) -> Retriever:
             asked = copy.copy(retriever)  # for searches run side by side
             asked.similarity_top_k = k
         nodes = await (asyncio.to_thread(asked.retrieve, query) if blocks else asked.aretrieve(query))
-        return [(_passage_llamaindex(one.node), one.score) for one in nodes]
+        found = [(one.node, one.score) for one in nodes]
+        return [(passage(node.node_id, node.get_content(), node.metadata), score) for node, score in found]
 
     return Foreign(f"llamaindex:{argument}", find)
-
-
-def _fits_llamaindex(thing: Any) -> bool:
-    from llama_index.core.retrievers import BaseRetriever
-
-    return isinstance(thing, BaseRetriever)
-
-
-def _passage_llamaindex(node: Any) -> Passage:
-    return passage(node.node_id, node.get_content(), node.metadata)
 
 
 LLAMAINDEX = Scheme(open=_open_llamaindex, summary="a retriever of LlamaIndex': llamaindex:MODULE:OBJECT")

@@ -40,13 +40,13 @@ def check_changes(source: Path, spec: str, folder: Path, read: Read, shorter: in
 
 
 def check_kills(
-    source: Path, undisturbed: str, spec: str, folder: Path, read: Read, kills: int, *seconds: str, after: Callable[[], None]
+    source: Path, undisturbed: str, spec: str, folder: Path, read: Read, kills: int, *batch: str, killed: Read
 ) -> None:
-    """Builds that are killed with SIGKILL resume to the passages of a ``folder``. ``after`` each kill something may be waited
-    for; ``seconds`` go to ``stopping_build``."""
+    """Builds that are killed with SIGKILL resume to the passages of a ``folder``. ``killed`` reads what a kill left; ``batch``
+    goes to ``stopping_build``."""
 
     def start(out: str) -> Stopping:
-        return Stopping("tests.retrieval.stopping_build", str(source), out, *seconds)
+        return Stopping("tests.retrieval.stopping_build", str(source), out, *batch)
 
     chance = random.Random(1)
     build([source], folder)
@@ -56,10 +56,9 @@ def check_kills(
         process = start(spec)
         assert process.go(number)
         process.kill(chance.uniform(0, 0.02))
-        now = read()
+        now = killed()
         assert set(now) <= set(expected)
         partial += 0 < len(now) < len(expected)
-        after()
     assert partial
     start(spec).finish()
     assert read() == expected

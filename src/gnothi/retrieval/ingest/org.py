@@ -37,7 +37,8 @@ def blocks(path: Path) -> Iterator[Block]:
         elif setting := _SETTING.fullmatch(line):
             caption = _setting(setting[1].lower(), setting[2].strip(), outline) or caption
         elif _CODE.match(line):
-            yield outline.code(_code(lines), read)
+            code = takewhile(lambda one: not _END.match(one[0]), lines)
+            yield outline.code("".join(f"{line}\n" for line, _, _ in code), read)
         elif _DRAWER.fullmatch(line):
             for inner, _, _ in lines:
                 if inner.strip().lower() == ":end:":
@@ -75,10 +76,6 @@ def _read(path: Path, outline: Outline) -> Iterator[Line]:
         *whole, held = (held + block.text).split("\n")
         yield from ((line, read, "") for line in whole)
     yield held, read, ""
-
-
-def _code(lines: Iterator[Line]) -> str:
-    return "".join(f"{line}\n" for line, _, _ in takewhile(lambda one: not _END.match(one[0]), lines))
 
 
 def _setting(name: str, value: str, outline: Outline) -> str:

@@ -20,7 +20,6 @@ from gnothi.types import Passage, ScoredPassage, encodable
 
 By = Literal["words", "vectors", "both"]
 Distance = Literal["inner", "cosine", "euclidean"]
-Encoders = Callable[[str], EncodeQuestions]
 Encoder = Batcher[str, Vectors]
 
 
@@ -55,10 +54,9 @@ def one_way(found: Iterable[Described], name: str) -> By:
     return ways.pop()
 
 
-def encoders(found: Iterable[Described], make: Encoders | None = None) -> dict[str, Encoder]:
+def encoders(found: Iterable[Described]) -> dict[str, Encoder]:
     """By name, each loaded once. Raises ModelUnavailable, or MissingDependency without sentence-transformers."""
-    made = make or (lambda name: Encoding(name).questions())
-    return {name: _batcher(made(name)) for name in {one.encoder for one in found}}
+    return {name: _batcher(Encoding(name).questions()) for name in {one.encoder for one in found}}
 
 
 def vectors_alike(found: Sequence[Described]) -> bool:

@@ -147,7 +147,7 @@ def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, ve
         (tmp_path / "index.toml").write_text(f'server = "{tmp_path / "lance"}"\ntable = "killed"\nencoder = "words"\n')
         target = f"lancedb:{tmp_path / 'index.toml'}"
     undisturbed = f"lancedb:{tmp_path / 'lance'}#undisturbed"
-    check_kills(source, undisturbed, target, tmp_path / "folder", lambda: stored(spec), KILLS, after=lambda: None)
+    check_kills(source, undisturbed, target, tmp_path / "folder", lambda: stored(spec), KILLS, killed=lambda: stored(spec))
     if vectors:
         import lancedb
 

@@ -65,7 +65,7 @@ def test_builds_killed_with_sigkill_resume_to_the_same_index(source: Path, tmp_p
         lambda: stored(fake, "sigkill"),
         KILLS,
         "5",
-        after=lambda: None,
+        killed=lambda: {one["id"]: Passage(one["id"], one["text"]) for one in fake.shelves["sigkill"].documents.values()},
     )
 
 

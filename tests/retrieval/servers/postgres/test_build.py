@@ -43,6 +43,11 @@ def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_pat
 
 
 def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, engine: Engine) -> None:
+    def killed() -> dict[str, Passage]:
+        found = stored(engine, "killed")
+        _lock_is_free(engine)
+        return found
+
     server = f"postgres:{engine.server}"
     check_kills(
         source,
@@ -51,7 +56,7 @@ def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, en
         tmp_path / "folder",
         lambda: stored(engine, "killed"),
         KILLS,
-        after=lambda: _lock_is_free(engine),
+        killed=killed,
     )
 
 

@@ -118,9 +118,12 @@ class LanceWriter(ServerWriter):
         if not ids:
             return {}
         table = self._table
-        condition = f"{_quoted(table.id)} IN ({', '.join(map(literal, sorted(set(ids))))})"
+        condition = f"`{table.id}` IN ({', '.join(map(literal, sorted(set(ids))))})"
         rows = self._lance.search().where(condition).select([*table.columns, ORIGIN, METADATA]).limit(None).to_list()
-        found = {row[table.id]: (_passage(row, table), row[ORIGIN]) for row in rows}
+        found: Standing = {}
+        for row in rows:
+            passage = Passage(row[table.id], row[table.text], row[table.title], unpacked(row[METADATA]))
+            found[passage.id] = passage, row[ORIGIN]
         return {key: one for key, one in found.items() if one[1] not in self._emptied} | {
             key: self._waiting[key] for key in ids if key in self._waiting
         }
@@ -188,11 +191,3 @@ def _rows(schema: Any, table: Table, passages: Iterable[tuple[Passage, str]], ve
     names = [table.id, table.text, table.title, table.words, ORIGIN, METADATA, TERMS, table.vectors]
     values = [(*texts(one), origin, one.known.packed, joined(one.metadata), vectors.get(one.id)) for one, origin in passages]
     return pyarrow.Table.from_pylist([dict(zip(names, row, strict=True)) for row in values], schema=schema)
-
-
-def _passage(row: Mapping[str, Any], table: Table) -> Passage:
-    return Passage(row[table.id], row[table.text], row[table.title], unpacked(row[METADATA]))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name}`"
