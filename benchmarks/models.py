@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 import warnings
 from collections import Counter
@@ -69,24 +68,17 @@ def tables(outcomes: Sequence[Outcome]) -> list[str]:
     compared = [one for one in made if "opening" not in one.refused | one.failed]
     total = ", ".join(f"{count} {verdict}{f' ({path})' if path else ''}" for (verdict, path), count in sorted(counts.items()))
     lines = [f"{len(made)} models were made, of {len(outcomes)}: {total}.", "", *table(_HEADER, list(_by_path(compared)))]
-    for names, what in (
-        ([one.name for one in compared if "residual" in one.refused], "No hidden states"),
-        ([one.name for one in compared if "ffn" in one.refused and "residual" not in one.refused], "No site `ffn`; `residual` works"),
-        ([one.name for one in compared if not one.together], "One prompt at a time"),
-    ):
+    for what, names in {
+        "No hidden states": [one.name for one in compared if "residual" in one.refused],
+        "No site `ffn`; `residual` works": [
+            one.name for one in compared if {"ffn", "residual"} & one.refused.keys() == {"ffn"}
+        ],
+        "One prompt at a time": [one.name for one in compared if not one.together],
+        "Refused when opened": [one.name for one in made if "opening" in one.refused],
+        "Not made tiny here": [one.name for one in outcomes if one.not_made],
+    }.items():
         if names:
             lines += ["", f"{what}: {', '.join(f'`{name}`' for name in names)}."]
-    refused: dict[str, list[str]] = {}  # by the sentence, without the class that it names
-    for one in made:
-        if "opening" in one.refused:
-            sentence = re.sub(r"\bthe \w+ is\b", "it is", one.refused["opening"].partition(": ")[2])
-            refused.setdefault(sentence, []).append(f"`{one.name}`")
-    if refused:
-        rows = [[", ".join(names), sentence] for sentence, names in refused.items()]
-        lines += ["", "Refused when opened:", "", *table(["models", "sentence"], rows)]
-    missing = [[one.name, f"`{one.not_made.replace('|', '/')}`"] for one in outcomes if one.not_made]
-    if missing:
-        lines += ["", "Not made tiny here, by what the library said:", "", *table(["model", "reason"], missing)]
     return lines
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from gnothi.stats.arrays import Floats, columns
 from gnothi.stats.intervals import CONFIDENCE, RESAMPLES, Interval
@@ -109,6 +108,8 @@ def drift(before: ArrayLike, now: ArrayLike) -> Drift:
     """Two samples, shapes (n,) and (m,), neither empty; infinite values lie beyond all others. With values that occur more
     than once ``p`` is too large rather than too small, so that no alarm comes of them. Raises ValueError for what is no
     number."""
+    from scipy import special
+
     one, other = (np.asarray(values, dtype=np.float64) for values in (before, now))
     if one.ndim != 1 or other.ndim != 1 or not len(one) or not len(other) or np.isnan(one).any() or np.isnan(other).any():
         raise ValueError(f"got shapes {one.shape} and {other.shape}, expected two columns of numbers")
