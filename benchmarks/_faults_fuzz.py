@@ -105,7 +105,7 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
             ("ablate", "study.toml", "--limit", "3", *_OUT),
         ),
     ),
-    "probes": (("probe",), ((*_ASK, "--method", "compose", "--set", "gate=question", "--set", "probe=probe"),)),
+    "probes": (("probe",), ((*_ASK, "--method", "compose", "--set", "gate=question", "--set", "signal.probe=probe"),)),
     "what was learnt": (
         ("gate", "complexity", "knowledge", "reference"),
         tuple(

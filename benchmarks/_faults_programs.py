@@ -114,7 +114,9 @@ PROGRAMS: Mapping[str, Program] = {
     "train knowledge-reference": Program(
         "train knowledge-reference training --memory cot --labels right --out made", content=_dateless("knowledge.json")
     ),
-    "ablate": Program("ablate seakr lab:one_hop --limit 8 --only Perplexity --set samples=3 --out made", content=_variants),
+    "ablate": Program(
+        "ablate seakr lab:one_hop --limit 8 --only Perplexity --set signal.samples=3 --out made", content=_variants
+    ),
     "ask of a file": Program("ask --file questions.txt --method rag --out made", content=rows_of),
 }
 KINDS = tuple(PROGRAMS)

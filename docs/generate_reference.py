@@ -112,7 +112,17 @@ def _methods() -> Iterator[str]:
     yield f"Give settings with `--set KEY=VALUE`, in a file, in the environment ({how}) or as keywords in Python.\n"
     for method in json.loads(_printed("methods", "--json")):
         yield f"## `{method['name']}`\n\n{method['summary']}\n\n{method['source']} Needs: {', '.join(method['needs'])}.\n"
-        yield _table(method["settings"])
+        if method["settings"]:
+            yield _table(method["settings"])
+        if method["shared"]:
+            yield f"[Shared](#shared-settings): {', '.join(method['shared'])}.\n"
+    shared = json.loads(_printed("methods", "--shared", "--json"))
+    yield "## Shared settings\n"
+    for group, settings in shared["groups"].items():
+        yield f"### {group.capitalize()}\n"
+        yield _table(settings)
+    yield "| signal | its settings |\n|---|---|"
+    yield from (f"| `{name}` | {', '.join(f'`{key}`' for key in keys) or 'none'} |" for name, keys in shared["signals"].items())
 
 
 def _models() -> Iterator[str]:

@@ -29,7 +29,7 @@ note = "A note on it."
 
 [settings]
 max_steps = 3
-samples = 4
+signal.samples = 4
 
 [[variant]]
 label = "SeaKR"
@@ -84,7 +84,7 @@ def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, m
     for said in (
         "* SeaKR",
         "− re-ranking seakr rerank=false",
-        "all set max_steps=3 samples=4",
+        "all set max_steps=3 signal.samples=4",
         "skr; needs reference: a folder",
         "A note",
     ):
@@ -150,7 +150,7 @@ def test_a_study_is_run_and_its_runs_are_ordinary(
     assert len(scripted.prompts) == asked  # finished variants are not run again
 
     # Each is what eval makes of the same settings, and eval goes on with it.
-    same = ("--limit", "12", "--set", "max_steps=3", "--set", "samples=4", "--set", "rerank=false")
+    same = ("--limit", "12", "--set", "max_steps=3", "--set", "signal.samples=4", "--set", "rerank=false")
     (method,) = gnothi_json("eval", "lab:one_hop", "--method", "seakr", *same, "--out", str(out / "re-ranking"))
     assert len(scripted.prompts) == asked
     assert method == json.loads((out / "re-ranking" / "summary.json").read_text(encoding="utf-8"))["methods"][0]
@@ -194,10 +194,20 @@ def test_the_table_fits_80_columns(gnothi: Run, mine: str, tmp_path: Path) -> No
 @pytest.mark.usefixtures("scripted")
 def test_packaged_studies_run(gnothi_json: Json, tmp_path: Path) -> None:
     found = gnothi_json(
-        "ablate", "seakr", "lab:one_hop", "--limit", "2", "--only", "LN-Entropy", "--set", "samples=3", "--out", str(tmp_path)
+        "ablate",
+        "seakr",
+        "lab:one_hop",
+        "--limit",
+        "2",
+        "--only",
+        "LN-Entropy",
+        "--set",
+        "signal.samples=3",
+        "--out",
+        str(tmp_path),
     )
     assert [(one["label"], one["paper"][0]["value"]) for one in found["variants"]] == [("SeaKR", 31.4), ("LN-Entropy", 30.0)]
-    assert read_config(tmp_path / "ln-entropy")["method.seakr.samples"] == 3
+    assert read_config(tmp_path / "ln-entropy")["method.seakr.signal.samples"] == 3
     assert found["dataset"] == "lab:one_hop"
 
 
@@ -271,7 +281,7 @@ def test_failed_questions_give_exit_code_1_and_are_tried_again(
         (("mine.toml",), "there is no file mine.toml"),
         (("MINE", "absent.jsonl"), "there is no file"),
         (("MINE", "--set", "treshold=3"), "treshold"),
-        (("MINE", "--set", "samples=many"), "whole number"),
+        (("MINE", "--set", "signal.samples=many"), "whole number"),
         (("MINE", "--model", "openai:x", "--index", "lab", "--workers", "2"), "--workers: got 2"),
         (("MINE", "--model", "openai:x"), "got no index"),
         (("MINE", "--max-tokens", "5"), "which runs here and is free"),
@@ -329,7 +339,7 @@ def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
 
 @pytest.mark.slow
 def test_several_processes_give_the_same(gnothi_json: Json, tmp_path: Path) -> None:
-    arguments = ("ablate", "seakr", "lab:one_hop", "--limit", "4", "--only", "Perplexity", "--set", "samples=3")
+    arguments = ("ablate", "seakr", "lab:one_hop", "--limit", "4", "--only", "Perplexity", "--set", "signal.samples=3")
     one = gnothi_json(*arguments, "--out", str(tmp_path / "one"))
     two = gnothi_json(*arguments, "--out", str(tmp_path / "two"), "--workers", "2")
     for name in ("seakr", "perplexity"):
@@ -363,7 +373,7 @@ def test_a_gate_that_is_shut_is_judged_by_its_own_answers_as_eval_does(
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     assert summary["methods"][0]["gate"]["truth"] == "seakr"
     assert variant["gate_auroc"] == summary["methods"][0]["gate_auroc"] == 1.0
-    same = ("--limit", "12", "--set", "max_steps=3", "--set", "samples=4", "--set", "threshold=inf", "--out", str(run))
+    same = ("--limit", "12", "--set", "max_steps=3", "--set", "signal.samples=4", "--set", "threshold=inf", "--out", str(run))
     assert gnothi_json("eval", "lab:one_hop", "--method", "seakr", *same) == summary["methods"]
 
 

@@ -225,7 +225,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     scripted: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
     run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
-    samples = ("--set", "samples=4")
+    samples = ("--set", "signal.samples=4")
     code, shown, _ = gnothi("eval", "lab", "--method", "panel,rag", "--limit", "40", *samples, "--out", run)
     assert code == 0
     assert "signals measured by panel" in shown
@@ -238,15 +238,15 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     assert shown.partition(":")[0] in found["signals"]  # the most valuable one
     made = gnothi_json("calibrate", run, "--signal", "gram.residual.last", "--out", out)
     assert made["gate"]["signal"] == "gram"
-    assert (made["gate"]["settings"]["site"], made["gate"]["settings"]["position"]) == ("residual", "last")
-    place = ("--set", "site=residual", "--set", "position=last")
+    assert (made["gate"]["settings"]["signal.site"], made["gate"]["settings"]["signal.position"]) == ("residual", "last")
+    place = ("--set", "signal.site=residual", "--set", "signal.position=last")
     given = ("--calibration", out, *samples)
     code, shown, _ = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *place, *given, "--json")
     assert code == 0
     assert json.loads(shown)["decisions"][0]["threshold"] == pytest.approx(made["gate"]["threshold"])
     code, _, err = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *given)
     assert code == 2
-    assert "was made with site = residual, got ffn" in err
+    assert "was made with signal.site = residual, got ffn" in err
     code, _, err = gnothi("ask", "Who is it?", "--method", "seakr", *place, *given)
     assert "is for scores of whole replies" in err
     assert "(form = multi_hop)" in err
@@ -254,7 +254,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
 
 
 def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
-    code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "samples=4")
+    code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "signal.samples=4")
     assert code == 0
     assert re.search(r"^ {4}signals  ", out, re.MULTILINE)
     assert re.search(r" gram  +-?\d+\.\d+  1 call, \d+ tokens more", out)

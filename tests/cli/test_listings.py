@@ -39,6 +39,18 @@ def test_one_method_is_explained(gnothi: Run) -> None:
     assert "seakr" not in out
 
 
+def test_settings_that_methods_share_stand_once(gnothi: Run, gnothi_json: RunJson) -> None:
+    out = gnothi("methods", "rag")[1]
+    assert "signal.alpha" not in out
+    assert "gnothi methods --shared" in out
+    assert "signal.alpha=0.001" in gnothi("methods", "--shared")[1]
+    found = gnothi_json("methods", "--shared")
+    assert found["signals"]["perplexity"] == []
+    assert "signal.temperature" in found["signals"]["consistency"]
+    own = sum(len(document["settings"]) for document in gnothi_json("methods"))
+    assert own + sum(map(len, found["groups"].values())) <= 220
+
+
 def test_an_unknown_method_is_an_error(gnothi: Run) -> None:
     code, _, err = gnothi("methods", "raag")
     assert code == 2

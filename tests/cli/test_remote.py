@@ -73,7 +73,7 @@ def test_an_eval_gives_the_rows_of_the_model_itself(serve: Any, gnothi: Run, tmp
 def test_the_same_eval_again_makes_no_request_and_says_so(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve()
     method, limit = "seakr,cot", 5
-    settings = ("--set", "seakr.signal=consistency", "--set", "seakr.threshold=0.5", "--set", "samples=5")
+    settings = ("--set", "seakr.signal=consistency", "--set", "seakr.threshold=0.5", "--set", "signal.samples=5")
     code, first, _ = gnothi(*evaluation(tmp_path / "first", *settings, method=method, limit=limit))
     assert code == 0
     requests = len(server.requests)
@@ -188,7 +188,7 @@ def test_how_a_model_was_asked_is_told_and_kept(
     serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
     serve(Offer(refuses=frozenset({"n", "top_k"})))
-    samples = ("--method", "seakr", "--set", "signal=consistency", "--set", "samples=3")
+    samples = ("--method", "seakr", "--set", "signal=consistency", "--set", "signal.samples=3")
     code, out, _ = gnothi("ask", "Who directed The Hollow Letter?", *MODEL, *samples)
     assert code == 0
     reason = "top_k: Unsupported parameter: 'top_k' is not supported with this model."
@@ -331,7 +331,7 @@ def test_execution_settings_may_change_when_a_run_goes_on(serve: Any, gnothi: Ru
 def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     out = tmp_path / "made.toml"
-    signal = ("--set", "signal=consistency", "--set", "samples=2", "--set", "model.renderer=tagged")
+    signal = ("--set", "signal=consistency", "--set", "signal.samples=2", "--set", "model.renderer=tagged")
     arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "20", "--out", str(out))
     code, said, err = gnothi(*arguments, "--max-tokens", "1500")
     assert (code, said, out.exists()) == (1, "", False)

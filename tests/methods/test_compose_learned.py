@@ -118,7 +118,7 @@ async def test_another_threshold_may_stand_for_the_price(threshold: float | None
 @pytest.mark.parametrize("gate", ["always", "perplexity", "consistency"])
 async def test_another_gate_may_search(gate: str, gains: dict[str, float], text: str, chosen: list[str]) -> None:
     learned = Fixed(gains)
-    settings: dict[str, Any] = {} if gate == "always" else {"gate_threshold": -1.0, "samples": 2}
+    settings: dict[str, Any] = {} if gate == "always" else {"gate_threshold": -1.0, "signal.samples": 2}
     answer, recorded = await answered("compose", learned, QUESTION, gate=gate, answer="learned", **settings)
     searched = [] if gate == "always" else [f"{gate} retrieve retrieve"]
     assert (answer.text, verdicts(recorded)) == (text, [*searched, *(f"learned {one}" for one in chosen)])

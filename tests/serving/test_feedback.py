@@ -67,7 +67,7 @@ async def test_judgements_are_kept_and_counted(tmp_path: Path) -> None:
     assert third.score is not None
     assert third.score <= -6.0
     assert third.settings is not None
-    assert third.settings["samples"] == 20
+    assert third.settings["signal.samples"] == 20
 
 
 async def test_texts_are_kept_where_they_are_wanted(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_calibration_goes_to_the_variants_it_is_for() -> None:
         {"settings": {"rerank": False}},
         {"settings": {"threshold": -4.0}},
         {"settings": {"always_retrieve": True}},
-        {"settings": {"samples": 5}},
+        {"settings": {"signal.samples": 5}},
         {"settings": {"form": "simple"}},
     )
     files = [calibration("gram", -2.5), calibration("perplexity", 1.25)]
@@ -51,7 +51,7 @@ def test_a_calibration_goes_to_the_variants_it_is_for() -> None:
     values = [plan.methods[0].values["threshold"] for plan in planned.plans.values()]
     assert values == [-2.5, 1.25, -2.5, -4.0, None, None, None]
     assert [plan.calibration for plan in planned.plans.values()][:2] == files
-    alone = plan_study(rows, REQUEST, (), [replace(files[0], settings={**files[0].settings, "samples": 5})])
+    alone = plan_study(rows, REQUEST, (), [replace(files[0], settings={**files[0].settings, "signal.samples": 5})])
     assert [plan.methods[0].values["threshold"] for plan in alone.plans.values()] == [None, None, None, -4.0, None, -2.5, None]
 
 
@@ -88,4 +88,4 @@ def test_thresholds_around_the_one_in_force() -> None:
 def test_the_studies_of_seakr_run_on_any_model(name: str) -> None:
     planned = plan_study(studies.read(name), REQUEST)
     assert set(planned.left_out) <= {"Energy"}
-    assert all(isinstance(plan.methods[0].values["layer"], float | None) for plan in planned.plans.values())
+    assert all(isinstance(plan.methods[0].values.get("signal.layer"), float | None) for plan in planned.plans.values())

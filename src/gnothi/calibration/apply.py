@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.gate import AGREEMENT, CalibratedGate, gate_of
+from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.calibration.seen import same_questions
 from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
@@ -72,7 +72,9 @@ def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
 
 def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, CalibratedGate]) -> str:
     has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
-    keys = dict.fromkeys(f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating)
+    keys = dict.fromkeys(
+        f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating and one.gating.signal
+    )
     choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
     return (
         f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
@@ -90,7 +92,7 @@ def _check_one_threshold(found: Calibration, method: PlannedMethod, gate: Calibr
 
 def _told(found: Calibration, method: str, gate: CalibratedGate, values: Mapping[str, Any]) -> str:
     """What the threshold rests on, as far as someone who uses it for the method has to know."""
-    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.key == AGREEMENT else ""
+    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.gating.shares else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
     return (

@@ -28,15 +28,19 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--shared", is_flag=True, help="The settings that methods share instead, those of signals among them.")
 @as_json
-def methods(names: tuple[str, ...], as_json: bool) -> None:
+def methods(names: tuple[str, ...], shared: bool, as_json: bool) -> None:
     """Ways of answering, with what each needs and its settings.
 
     With NAMEs, only those, and each setting explained. Settings are given with --set KEY=VALUE.
     """
-    from gnothi.methods import describe
+    from gnothi.methods import describe, shared_settings
     from gnothi.methods.registry import METHODS
 
+    if shared:
+        _shared(shared_settings(), as_json)
+        return
     with _telling_of_plugins():
         found = [describe(name) for name in names or (entry.name for entry, _ in METHODS.items())]
     if as_json:
@@ -48,12 +52,31 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
         _heading(description.name, description.summary)
         origin = [] if description.origin == BUILT_IN else [("from  ", description.origin)]
         _lines([*origin, ("source", description.source), ("needs", ", ".join(_needs(description)))])
-        if names:
+        if names and description.settings:
             _settings(description.settings)
-        else:
+        elif description.settings:
             _lines([("set   ", " ".join(_assignment(setting) for setting in description.settings))])
+        if names and description.shared:
+            _lines([("shared", f"{', '.join(description.shared)}: see gnothi methods --shared")])
     if not names:
-        click.echo("\nMore on the settings of one: gnothi methods NAME")
+        click.echo("\nMore on the settings of one: gnothi methods NAME\nSettings that methods share: gnothi methods --shared")
+
+
+def _shared(groups: Mapping[str, tuple[Setting, ...]], as_json: bool) -> None:
+    """By group; then which settings each signal has."""
+    from gnothi.methods.steps.settings import SECTION, settings_of
+    from gnothi.signals import registry
+
+    signals = {name: settings_of(name) for name in registry.names()}
+    if as_json:
+        found = {group: [_setting(one) for one in settings] for group, settings in groups.items()}
+        terminal.print_json({"groups": found, "signals": signals})
+        return
+    for group, settings in groups.items():
+        click.secho(group, bold=True)
+        _settings(settings)
+    click.echo(f"\nOf these, as {SECTION}=NAME measures it:")
+    _lines((name, ", ".join(key.removeprefix(f"{SECTION}.") for key in keys) or "none") for name, keys in signals.items())
 
 
 @click.command()
@@ -170,6 +193,7 @@ def _method(description: Description) -> dict[str, Any]:
         "origin": description.origin,
         "needs": _needs(description),
         "settings": [_setting(setting) for setting in description.settings],
+        "shared": list(description.shared),
     }
 
 

@@ -291,8 +291,8 @@ def probe() -> Kind:
     \b
     gnothi train probe lab-train --limit 2900 --out my-probe
     gnothi train probe train.jsonl --model PATH --out my-probe --set target=uncertainty
-    gnothi eval lab --method compose --set gate=probe --set probe=my-probe --out runs/probe
-    gnothi ask "..." --set signal=question --set probe=my-probe
+    gnothi eval lab --method compose --set gate=probe --set signal.probe=my-probe --out runs/probe
+    gnothi ask "..." --set signal=question --set signal.probe=my-probe
 
     The folder holds two gates: probe reads a hidden state of the prompt, question only the words of the question (all there
     is for a model behind an API). Settings (--set): target=correctness|uncertainty, prompts, layers, sites, metric, and those

@@ -78,7 +78,7 @@ class SeaKR(SignalSettings):
     reason: Reason = setting("auto", "Simple form: reason step by step; false: a short answer at once; auto: by the question.")
 
     name: ClassVar[str] = "seakr"
-    gating: ClassVar[Gating] = Gating("signal", "threshold")
+    gating: ClassVar[Gating] = Gating("signal", "threshold", open="always_retrieve")
 
     def check_settings(self) -> None:
         if not self.always_retrieve:

@@ -24,7 +24,6 @@ from gnothi.retrieval.given import as_retriever
 from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
 from gnothi.session.data import load_several
-from gnothi.session.readers import with_the_laboratorys
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, check_model, model_settings, search_settings
 from gnothi.session.suiting import suiting
@@ -178,9 +177,9 @@ def resolve(request: Request) -> Plan:
         suits, why = suiting(request.model, settings, found)
         request = replace(request, methods=(suits,))
         told += filter(None, [why])
-    request = replace(request, methods=[methods.name_of(one) for one in request.methods or ()])
-    planned = plan_methods(list(dict.fromkeys(request.methods or ())), settings)
-    planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
+    names = list(dict.fromkeys(map(methods.name_of, request.methods or ())))
+    request = replace(request, methods=names)
+    planned = tuple(method.with_model(request.model) for method in plan_methods(names, settings))
     if found is not None:
         planned, how = calibrated(planned, found, request.model, bool(request.anyway))
         told += how

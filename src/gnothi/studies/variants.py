@@ -18,8 +18,9 @@ from gnothi.calibration.file import Calibration
 from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, takes
 from gnothi.methods.steps.gating import threshold_of
+from gnothi.methods.steps.settings import PROBE, SECTION
 from gnothi.models.identity import declaration_of
 from gnothi.session.plan import Plan, Request, resolve
 from gnothi.session.sources import LAB
@@ -93,19 +94,17 @@ def _check_common(study: Study, common: Mapping[str, Given]) -> None:
     for key in study.settings:
         if _section(key) in set(methods.names()) - set(names):
             raise InvalidSetting(f"{study.file}, settings: got {key}, but no variant is of the method {_section(key)}.")
-    known = {key: setting for name in names for key, setting in methods.settings_of(name).items()}
-    plain = Settings(common).plain({*_RESOURCES, *methods.names()})
-    config.check(plain, known, " and ".join(names))
+    check_keys(Settings(common).plain({*_RESOURCES, *methods.names()}), names)
 
 
 def _merged(study: Study, variant: Variant, common: Mapping[str, Given]) -> Settings:
     """What the variant hears of what is common to all, and its own."""
-    from gnothi import methods
-
-    known = methods.settings_of(variant.method)
-    heard = {key: one for key, one in common.items() if _section(key) in (*_RESOURCES, variant.method) or key in known}
     source = f"{study.file}, variant {variant.label!r}"
-    return Settings(heard | {_own_key(variant, key): Given(value, source) for key, value in variant.settings.items()})
+    own = {_own_key(variant, key): Given(value, source) for key, value in variant.settings.items()}
+    known = takes(variant.method, Settings({**common, **own}))
+    return Settings(
+        {key: one for key, one in common.items() if _section(key) in (*_RESOURCES, variant.method) or key in known} | own
+    )
 
 
 def _lacks(variant: Variant, settings: Settings) -> str:
@@ -138,7 +137,7 @@ def _planned(study: Study, variant: Variant, given: Request, calibrations: Seque
 def _open_gate(plan: Plan) -> CalibratedGate | None:
     """The gate of a plan whose decisions hang on a threshold."""
     (method,) = plan.methods
-    return None if method.values.get("always_retrieve") else gate_of(method)
+    return None if method.always_retrieves else gate_of(method)
 
 
 def _threshold(plan: Plan) -> float | None:
@@ -156,7 +155,7 @@ def _lacks_threshold(plan: Plan) -> str:
     """Why a variant cannot be run, where its signal has no threshold."""
     (method,) = plan.methods
     gate = _open_gate(plan)
-    if _threshold(plan) is not None or gate is None or method.values.get("probe"):
+    if _threshold(plan) is not None or gate is None or method.values.get(PROBE):
         return ""
     return (
         f"needs a threshold for the signal {gate.signal!r}, which has no usual one: --calibration FILE, made by "
@@ -183,7 +182,7 @@ def _own_key(variant: Variant, key: str) -> str:
 
 def _section(key: str) -> str:
     section, dot, _ = key.partition(".")
-    return section if dot else ""
+    return section if dot and section != SECTION else ""
 
 
 def _check_heard(study: Study, given: Settings) -> None:

@@ -241,7 +241,7 @@ async def unknown_type(steps: Any, question: Any, k: Unheard = 3) -> str:  # noq
     return ""
 
 
-async def other_shared(steps: Any, question: Any, samples: str = "many") -> str:  # noqa: ARG001
+async def other_shared(steps: Any, question: Any, max_tokens: str = "many") -> str:  # noqa: ARG001
     return ""
 
 
@@ -257,7 +257,7 @@ async def other_shared(steps: Any, question: Any, samples: str = "many") -> str:
         (untypable, "'k' has the type"),
         (other_default, "'k': got 'three', expected a whole number"),
         (unknown_type, "Unheard"),
-        (other_shared, "'samples': got 'many'"),
+        (other_shared, "'max_tokens': got 'many'"),
     ],
 )
 def test_what_cannot_be_a_method_is_told(function: Any, told: str) -> None:
