@@ -14,8 +14,8 @@ from gnothi.calibration.ends import AT_ONCE, closed_book
 from gnothi.runs.rows import Row
 from gnothi.signals.replies import says_nothing
 from gnothi.stats.auroc import auroc, auroc_interval
-from gnothi.stats.crossfit import crossfit_probabilities
 from gnothi.stats.intervals import Interval
+from gnothi.stats.probabilities import crossfit_probabilities
 from gnothi.stats.reliability import ece
 
 DEGENERATE = 0.02

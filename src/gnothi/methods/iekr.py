@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.best import best
+from gnothi.filtering.utility import best
 from gnothi.methods.steps.choosing import WithoutChoices
 from gnothi.methods.steps.external import Showing, candidates, shown
 from gnothi.methods.steps.from_memory import GatedSettings

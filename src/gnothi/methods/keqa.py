@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.demonstrations import DemonstrationSource
-from gnothi.filtering.fallback import fall_back
+from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.gating import Agreement
