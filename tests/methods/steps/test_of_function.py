@@ -462,7 +462,7 @@ def test_the_command_line_takes_it(gnothi: Any, tmp_path: Any, monkeypatch: pyte
         "async def thrice(steps, question, n: int = 3):\n    'Say it thrice.'\n    return 'so ' * n\n"
     )
     monkeypatch.chdir(tmp_path)
-    code, out, _ = gnothi("methods", "ours_by_name:thrice")
+    code, out, _ = gnothi("list", "methods", "ours_by_name:thrice")
     assert code == 0
     assert "Say it thrice." in out
 
