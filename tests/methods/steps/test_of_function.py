@@ -389,6 +389,23 @@ def test_steps_on_the_way() -> None:
     assert {prompt.question for prompt in model.prompts} == {"What?", "Another question?"}
 
 
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+@pytest.mark.parametrize("forgets", [True, False])
+def test_what_are_no_passages_is_told(forgets: bool) -> None:
+    async def careless(steps: Any, question: Any) -> Any:
+        return await steps.read(question, steps.search(question, 1) if forgets else ["a text"])
+
+    told = r"Put `await`" if forgets else "expected gnothi.Passage"
+    with gnothi.open(careless, model=Scripted({}), index=PLACES) as rag, pytest.raises(InvalidSetting, match=told):
+        rag.ask("?")
+
+
+def test_a_gate_without_signal_and_threshold_is_told() -> None:
+    rag = gnothi.open(asked_first, model=Scripted({}), index=PLACES, signal=None)
+    with rag, pytest.raises(InvalidSetting, match="threshold"):
+        rag.ask("?")
+
+
 def test_a_model_of_tasks_of_its_own_is_not_asked_others() -> None:
     async def asking(steps: Any, question: Any) -> Any:
         return await steps.ask("Say something.", question)

@@ -61,6 +61,8 @@ class OfFunction(ReaderSettings):
         require_text(question)
         values = {key: getattr(self, key) for key in self.passed}
         threshold = self._threshold
+        if self.gating is not None:
+            self.gating.require(str(self.signal), threshold)
         if threshold is not None:
             values["threshold"] = min(threshold, LARGEST)
         own: Any = self
