@@ -168,13 +168,13 @@ async def varied(  # type: ignore[no-untyped-def]
     kinds: tuple[str, ...] = ("x",),
     *,
     on=True,
-    samples: int = 7,
+    max_tokens: int = 7,
     judge: LanguageModel | None = None,
 ) -> str:
     """Everything a function may take.
 
     More of it."""
-    return f"{k} {how} {n} {share} {maybe} {kinds} {on} {samples} {judge and judge.name}"
+    return f"{k} {how} {n} {share} {maybe} {kinds} {on} {max_tokens} {judge and judge.name}"
 
 
 def test_parameters_are_settings() -> None:
@@ -182,16 +182,16 @@ def test_parameters_are_settings() -> None:
     described = methods.describe(name)
     assert (described.name, described.summary) == ("varied", "Everything a function may take.")
     found = methods.settings_of(name)
-    types = {key: found[key].type_name for key in ("k", "how", "n", "share", "maybe", "kinds", "on", "samples", "judge")}
+    types = {key: found[key].type_name for key in ("k", "how", "n", "share", "maybe", "kinds", "on", "max_tokens", "judge")}
     assert types["how"] == "one of a, b"
-    assert types["n"] == types["k"] == types["samples"] == "a whole number"
+    assert types["n"] == types["k"] == types["max_tokens"] == "a whole number"
     assert types["share"] == "a number"
     assert types["on"] == "true or false"
     assert found["k"].help == "Passages."
-    assert found["samples"].default == 7
+    assert found["max_tokens"].default == 7
     with gnothi.open(varied, model=lambda _: "", index=PLACES, k=4, how="b", judge=lambda _: "x") as rag:
         assert rag.ask("?").text.startswith("4 b 2 0.5 None ('x',) True 7 ")
-        assert rag.settings["samples"] == 7
+        assert rag.settings["max_tokens"] == 7
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ async def unknown_type(steps: Any, question: Any, k: Unheard = 3) -> str:  # noq
     return ""
 
 
-async def other_shared(steps: Any, question: Any, samples: str = "many") -> str:  # noqa: ARG001
+async def other_shared(steps: Any, question: Any, max_tokens: str = "many") -> str:  # noqa: ARG001
     return ""
 
 
@@ -257,7 +257,7 @@ async def other_shared(steps: Any, question: Any, samples: str = "many") -> str:
         (untypable, "'k' has the type"),
         (other_default, "'k': got 'three', expected a whole number"),
         (unknown_type, "Unheard"),
-        (other_shared, "'samples': got 'many'"),
+        (other_shared, "'max_tokens': got 'many'"),
     ],
 )
 def test_what_cannot_be_a_method_is_told(function: Any, told: str) -> None:
