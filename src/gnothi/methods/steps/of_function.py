@@ -41,7 +41,7 @@ class OfFunction(ReaderSettings):
 
     def check_settings(self) -> None:
         if self.gating is not None and self.signal is not None:
-            self.gating.require(self.signal, self._threshold)
+            _GATE.require(self.signal, self._threshold)
 
     @property
     def needs(self) -> Capabilities:
@@ -62,7 +62,7 @@ class OfFunction(ReaderSettings):
         values = {key: getattr(self, key) for key in self.passed}
         threshold = self._threshold
         if self.gating is not None:
-            self.gating.require(str(self.signal), threshold)
+            _GATE.require(str(self.signal), threshold)
         if threshold is not None:
             values["threshold"] = min(threshold, LARGEST)
         own: Any = self
