@@ -318,7 +318,7 @@ def test_its_threshold_can_be_calibrated(method: Any) -> None:
     more: dict[str, Any] = {"model": Scripted(guesses), "index": PLACES, "reason": False}
     found = gnothi.calibrate(method, asked, price=0.1, **more)
     assert (found.method, found.signal) == (method.name, "consistency")
-    with gnothi.open(method, calibration=found, anyway=True, **more) as rag:
+    with gnothi.open(method, calibration=found, **more) as rag:
         assert rag.settings["threshold"] == found.threshold
         assert [one.verdict for one in rag.ask("sure?").decisions] == ["trust"]
         (decision,) = rag.ask("not?").decisions
