@@ -91,7 +91,7 @@ MISUSES: dict[str, tuple[Callable[[Path], object], str]] = {
         r"got 'devise'.*Did you mean 'device'\?",
     ),
     "a model that is a number": (opened("direct", model=5), r"model: got an object of the class int"),
-    "a model as a class": (opened("direct", model=Scripted), r"model: got the class Scripted, expected a name or an object"),
+    "a model as a class": (opened("direct", model=Scripted), r"model: got the class Scripted, expected a name, a function"),
     "an index that cannot search": (opened("rag", index=Unfinished()), r"index: got an object of the class Unfinished"),
     "no index": (opened("rag", model=OTHER), r"method 'rag' looks for evidence and got no index: give index=PATH"),
     "an index that is not there": (opened("rag", index="./nowhere"), r"nowhere"),

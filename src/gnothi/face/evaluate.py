@@ -92,9 +92,9 @@ def evaluate(
     """Ask every question with every method, and keep a run in the folder ``out``; the same call goes on with an unfinished
     one.
 
-    ``data``: a data set's name, a file, or questions. ``methods``: names, classes, or what ``gnothi.open`` returned, whose
-    model, index and settings are then used. ``settings`` by key, also under a method's name (``{"seakr.threshold": -3}``).
-    ``on_row`` hears of each row as it is finished. The rest as for ``gnothi.open`` and ``gnothi eval``.
+    ``data``: a data set's name, a file, or questions. ``methods``: names, functions, classes, or what ``gnothi.open`` returned,
+    whose model, index and settings are then used. ``settings`` by key, also under a method's name, as in
+    ``{"seakr.threshold": -3}``. ``on_row`` hears of each row as it is finished. The rest as for ``gnothi.open``.
 
     Raises as ``gnothi.open``, and TooManyFailures, BudgetSpent or WorkerDied, after which what is finished is kept.
     """

@@ -170,7 +170,10 @@ def check_fits(value: object, protocol: type, key: str) -> None:
         what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of the class {type(value).__name__}"
         lacking = sorted(name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name))
         lacks = f" It lacks {', '.join(lacking)}." if lacking and not isinstance(value, type) else ""
-        raise InvalidSetting(f"{key}: got {what}, expected a name or an object that does what {protocol.__name__} says.{lacks}")
+        expected = "a name, a function of one text," if protocol is LanguageModel else "a name"
+        raise InvalidSetting(
+            f"{key}: got {what}, expected {expected} or an object that does what {protocol.__name__} says.{lacks}"
+        )
 
 
 def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collection[str] = ()) -> None:

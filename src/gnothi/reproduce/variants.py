@@ -47,7 +47,7 @@ def plan_study(
     Raises UnknownName or InvalidSetting for methods, settings and labels, naming the study and the variant, and for a
     calibration that is for none of them.
     """
-    _check_methods(study)
+    study = replace(study, variants=tuple(_named(study, variant) for variant in study.variants))
     chosen = {study.variant(label).label for label in only}
     wanted = [one for one in study.variants if not only or one.label in chosen or one.label == study.full]
     common = {key: Given(value, study.file) for key, value in study.settings.items()} | dict(given.settings.given)
@@ -78,12 +78,12 @@ def plan_study(
     return PlannedStudy(study, plans, left_out)
 
 
-def _check_methods(study: Study) -> None:
+def _named(study: Study, variant: Variant) -> Variant:
+    """With the name of its method, which may be given as ``module:function``."""
     from gnothi import methods
 
-    for variant in study.variants:
-        with _naming(study, variant):
-            methods.find(variant.method)
+    with _naming(study, variant):
+        return replace(variant, method=methods.name_of(variant.method))
 
 
 def _check_common(study: Study, common: Mapping[str, Given]) -> None:

@@ -87,11 +87,11 @@ def _with_own(given: Mapping[str, Given], request: Request) -> Settings:
 
 
 def _method(name: str, given: Mapping[str, Given]) -> str:
-    """Raises InvalidSetting."""
+    """Raises InvalidSetting or UnknownName."""
     method = given["method"].value if "method" in given else None
     if not isinstance(method, str):
         raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected the name of a method, as in 'seakr'.")
-    return method
+    return methods.name_of(method)
 
 
 def _alone(plan: Plan, method: PlannedMethod) -> Plan:

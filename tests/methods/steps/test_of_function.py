@@ -168,13 +168,13 @@ async def varied(  # type: ignore[no-untyped-def]
     kinds: tuple[str, ...] = ("x",),
     *,
     on=True,
-    samples: int = 7,
+    max_tokens: int = 7,
     judge: LanguageModel | None = None,
 ) -> str:
     """Everything a function may take.
 
     More of it."""
-    return f"{k} {how} {n} {share} {maybe} {kinds} {on} {samples} {judge and judge.name}"
+    return f"{k} {how} {n} {share} {maybe} {kinds} {on} {max_tokens} {judge and judge.name}"
 
 
 def test_parameters_are_settings() -> None:
@@ -182,16 +182,16 @@ def test_parameters_are_settings() -> None:
     described = methods.describe(name)
     assert (described.name, described.summary) == ("varied", "Everything a function may take.")
     found = methods.settings_of(name)
-    types = {key: found[key].type_name for key in ("k", "how", "n", "share", "maybe", "kinds", "on", "samples", "judge")}
+    types = {key: found[key].type_name for key in ("k", "how", "n", "share", "maybe", "kinds", "on", "max_tokens", "judge")}
     assert types["how"] == "one of a, b"
-    assert types["n"] == types["k"] == types["samples"] == "a whole number"
+    assert types["n"] == types["k"] == types["max_tokens"] == "a whole number"
     assert types["share"] == "a number"
     assert types["on"] == "true or false"
     assert found["k"].help == "Passages."
-    assert found["samples"].default == 7
+    assert found["max_tokens"].default == 7
     with gnothi.open(varied, model=lambda _: "", index=PLACES, k=4, how="b", judge=lambda _: "x") as rag:
         assert rag.ask("?").text.startswith("4 b 2 0.5 None ('x',) True 7 ")
-        assert rag.settings["samples"] == 7
+        assert rag.settings["max_tokens"] == 7
 
 
 @pytest.mark.parametrize(
@@ -316,9 +316,9 @@ def guesses(prompt: Prompt) -> Reply | list[Reply]:
 def test_its_threshold_can_be_calibrated(method: Any) -> None:
     asked = [Question(f"{n}", f"{'sure' if n % 2 else 'not'} {n}?", ("Ulm",)) for n in range(40)]
     more: dict[str, Any] = {"model": Scripted(guesses), "index": PLACES, "reason": False}
-    found = gnothi.calibrate(method, asked, price=0.1, **more)
+    found = gnothi.calibrate(method, asked, search_cost=0.1, **more)
     assert (found.method, found.signal) == (method.name, "consistency")
-    with gnothi.open(method, calibration=found, ignore_mismatch=True, **more) as rag:
+    with gnothi.open(method, calibration=found, **more) as rag:
         assert rag.settings["threshold"] == found.threshold
         assert [one.verdict for one in rag.ask("sure?").decisions] == ["trust"]
         (decision,) = rag.ask("not?").decisions
@@ -331,7 +331,7 @@ def test_its_threshold_can_be_calibrated(method: Any) -> None:
 def test_one_without_a_gate_cannot(method: Any) -> None:
     asked = [Question(f"{n}", f"{n}?", ("Ulm",)) for n in range(40)]
     with pytest.raises(InvalidSetting, match="no gate"):
-        gnothi.calibrate(method, asked, price=0.1, model=Scripted(guesses), index=PLACES)
+        gnothi.calibrate(method, asked, search_cost=0.1, model=Scripted(guesses), index=PLACES)
 
 
 def test_the_signal_of_its_code_stays_and_a_parameter_may_be_another() -> None:
@@ -387,6 +387,23 @@ def test_steps_on_the_way() -> None:
     assert [search.query for search in result.searches] == ["a query", "What?"]
     assert result.text == "memory"
     assert {prompt.question for prompt in model.prompts} == {"What?", "Another question?"}
+
+
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+@pytest.mark.parametrize("forgets", [True, False])
+def test_what_are_no_passages_is_told(forgets: bool) -> None:
+    async def careless(steps: Any, question: Any) -> Any:
+        return await steps.read(question, steps.search(question, 1) if forgets else ["a text"])
+
+    told = r"Put `await`" if forgets else "expected gnothi.Passage"
+    with gnothi.open(careless, model=Scripted({}), index=PLACES) as rag, pytest.raises(InvalidSetting, match=told):
+        rag.ask("?")
+
+
+def test_a_gate_without_signal_and_threshold_is_told() -> None:
+    rag = gnothi.open(asked_first, model=Scripted({}), index=PLACES, signal=None)
+    with rag, pytest.raises(InvalidSetting, match="threshold"):
+        rag.ask("?")
 
 
 def test_a_model_of_tasks_of_its_own_is_not_asked_others() -> None:

@@ -29,7 +29,7 @@ _GATE = Gating("signal", "threshold")
 
 @dataclass(frozen=True, slots=True)
 class OfFunction(ReaderSettings):
-    """What every such method does beside its function. ``passed`` are the parameters of the function after the first two;
+    """What every such method does beside its function. ``passed`` are the parameters of the function after the first two,
     ``measures`` the signals that its code names."""
 
     model: LanguageModel
@@ -60,6 +60,8 @@ class OfFunction(ReaderSettings):
         require_text(question)
         values = {key: getattr(self, key) for key in self.passed}
         threshold = self._threshold
+        if self.gating is not None:
+            _GATE.require(str(self.signal), threshold)
         if threshold is not None:
             values["threshold"] = min(threshold, LARGEST)
         own: Any = self

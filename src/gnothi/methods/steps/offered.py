@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Iterable
@@ -70,15 +71,18 @@ class Steps:
     async def read(
         self, question: Question | str, passages: Iterable[Passage], *, signal: str | Signal | None = None
     ) -> Answer:
-        """Answer from passages, each read once; from memory where there are none. ``signal`` as for ``draft``."""
+        """Answer from passages, each read once; from memory where there are none. ``signal`` as for ``draft``. Raises
+        InvalidSetting for what are no passages."""
         asked, reader = self._asked(question), self._measuring(signal)
-        different = tuple({one.id: one for one in reversed(tuple(passages))}.values())[::-1]
-        return await reader.read(self.model, asked, reader.found(asked, different))
+        different: dict[str, Passage] = {}
+        for one in self._passages(passages):
+            different.setdefault(one.id, one)
+        return await reader.read(self.model, asked, reader.found(asked, tuple(different.values())))
 
     async def measure(self, question: Question | str, *, signal: str | Signal, passages: Iterable[Passage] = ()) -> float:
         """How uncertain the model is about its reply, which is not kept; infinite where nothing can be measured."""
         asked, reader = self._asked(question), self._measuring(signal)
-        prompt = reader.reading(asked, tuple(passages))
+        prompt = reader.reading(asked, self._passages(passages))
         used = reader.make_signal(reader.signal)
         if not isinstance(used, Foreseen):
             return _doubt(await self._measured(reader, prompt, not prompt.passages))
@@ -94,11 +98,21 @@ class Steps:
         follows no instructions."""
         task = Task("asked", instruction, answer_label="Reply:")
         require_task(self._name, self.model, task, "Use a model that follows instructions.")
-        prompt = Prompt(task, self._asked(text).text, tuple(passages))
+        prompt = Prompt(task, self._asked(text).text, self._passages(passages))
         return (await self.model.generate(prompt, self._reader.decoding(CHAIN_STOPS))).text.strip()
 
     def _asked(self, question: Question | str) -> Question:
         return question if isinstance(question, Question) else replace(self.question, text=question, choices=(), answers=())
+
+    def _passages(self, given: Any) -> tuple[Passage, ...]:
+        listed = tuple(given) if isinstance(given, Iterable) else (given,)
+        for one in listed:
+            if not isinstance(one, Passage):
+                forgotten = " Put `await` before steps.search(...)." if inspect.iscoroutine(one) else ""
+                raise InvalidSetting(
+                    f"method {self._name!r}: got {one!r:.80} among passages, expected gnothi.Passage.{forgotten}"
+                )
+        return listed
 
     def _measuring(self, signal: str | Signal | None) -> ReaderSettings:
         """The reader with that signal. Raises UnknownName, or MissingCapability where the model lacks what it needs."""
