@@ -14,6 +14,21 @@ import gnothi
 from tests.patience import PATIENCE
 
 HEAVY = {"torch", "transformers", "safetensors", "matplotlib", "jinja2", "trl", "peft", "vllm", "pypdf", "pypdfium2", "bs4"}
+HEAVY |= {
+    "scipy",
+    "pandas",
+    "sklearn",
+    "httpx2",
+    "httpx",
+    "openai",
+    "sentence_transformers",
+    "ray",
+    "starlette",
+    "uvicorn",
+    "mcp",
+}
+READING = {"numpy", "rich", "tantivy"}
+"""Of which a command that answers has need."""
 SOURCE = Path(gnothi.__file__).parents[1]
 
 
@@ -26,7 +41,56 @@ def loaded_after(code: str) -> set[str]:
         env=os.environ | {"PYTHONPATH": str(SOURCE)},
         timeout=PATIENCE,
     )
-    return set(finished.stdout.split())
+    return set(finished.stdout.splitlines()[-1].split())
+
+
+COMMANDS: dict[str, tuple[set[str], list[str]]] = {
+    "say what there is": (
+        HEAVY | READING,
+        ["--help", "--version", "nonsense", "eval --help", "eval nope", "serve --help", "serve --port x", "report --help",
+         "train --help", "lab --help"],
+    ),
+    "ask without a question": (HEAVY | READING - {"numpy"}, ["ask --help", "ask", "ask x --nonsense"]),
+    "check what was given": (
+        HEAVY,
+        ["ask x --method nope", "ask x --method rag --set k=abc", "ask x --set model.nope=1", "ask x --model nope:",
+         "ask x --model ./nowhere", "ask x --index ./nowhere", "ask x --config ./nowhere", "ask x --calibration ./nowhere",
+         "ask --file ./nowhere --out ./run", "eval nope --out ./run", "calibrate --help", "calibrate nope --out ./c.toml",
+         "serve --method nope", "index --help", "index build ./nowhere", "index build ./nowhere --out ./index",
+         "index search ./nowhere x", "report ./nowhere", "methods", "methods nope", "datasets"],
+    ),
+}  # fmt: skip
+"""Packages that commands do without, which end before a model or an index is opened."""
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+def test_a_command_imports_no_more_than_it_needs(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after another in one process: told is the first that imports what it should not."""
+    monkeypatch.chdir(tmp_path)
+    without, commands = COMMANDS[what]
+    code = f"""
+import sys
+from gnothi.cli import main
+for command in {commands!r}:
+    main.run(command.split())
+    found = {without!r} & {{name.partition(".")[0] for name in sys.modules}}
+    assert not found, f"gnothi {{command}} imports {{', '.join(sorted(found))}}"
+"""
+    loaded_after(code)
+
+
+@pytest.mark.slow
+def test_a_question_to_the_laboratory_takes_torch_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="needs the extra 'local'")
+    monkeypatch.chdir(tmp_path)
+    loaded = loaded_after("from gnothi.cli import main; main.run(('ask', 'Who directed The Amber Harbour?'))")
+    assert not {name.partition(".")[0] for name in loaded} & (HEAVY | {"sympy"}) - {"torch", "safetensors"}
+    assert "torch._dynamo" not in loaded
+
+
+def test_the_interface_is_all_that_gnothi_holds_and_importing_it_changes_nothing() -> None:
+    code = "import os; before = dict(os.environ); import gnothi; assert dir(gnothi) == sorted(gnothi.__all__), dir(gnothi); "
+    loaded_after(code + "assert dict(os.environ) == before")
 
 
 def test_import_gnothi_loads_no_other_package() -> None:

@@ -75,12 +75,12 @@ def test_listings_show_what_it_adds_and_who_brings_it(installed: Installed) -> N
     origins = {one["name"]: one["origin"] for one in installed.json("methods")}
     assert (origins["best_sentence"], origins["seakr"]) == (ORIGIN, "gnothi")
     (described,) = installed.json("methods", "best_sentence")
-    gate = next(setting for setting in described["settings"] if setting["key"] == "gate")
-    assert "hedging" in gate["type"]
+    signal = next(setting for setting in described["settings"] if setting["key"] == "signal")
+    assert "hedging" in signal["type"]
 
 
 def test_all_three_answer_a_question(installed: Installed, notes: Path) -> None:
-    arguments = ("--method", "best_sentence", "--set", "gate=hedging", "--set", "gate_threshold=-1")
+    arguments = ("--method", "best_sentence", "--set", "threshold=-1")
     found = installed.json(
         "ask", "When was the mill of Kestrel rebuilt?", *arguments, "--index", f"notes:{notes}", "--model", "lab"
     )
@@ -105,19 +105,19 @@ def test_a_run_measures_its_signal_beside_the_others(installed: Installed, notes
 
 FACE = """
 import sys, gnothi
-from gnothi_example.method import BestSentence
+from gnothi_example.method import best_sentence
 from gnothi_example.retriever import Notes
-from gnothi_example.signal import Hedging
+from gnothi_example.signal import hedging
 notes, out = sys.argv[1:]
-named = {"settings": {"gate": "hedging"}, "index": f"notes:{notes}", "limit": 4}
-objects = {"settings": {"gate": Hedging()}, "index": Notes(notes), "limit": 4}
+named = {"settings": {"signal": "hedging"}, "index": f"notes:{notes}", "limit": 4}
+objects = {"settings": {"signal": hedging}, "index": Notes(notes), "limit": 4}
 gnothi.evaluate("lab", "best_sentence", f"{out}/named", **named)
-gnothi.evaluate("lab", BestSentence, f"{out}/objects", **objects)
+gnothi.evaluate("lab", best_sentence, f"{out}/objects", **objects)
 """
 
 
 def test_rows_are_the_same_by_command_by_name_and_by_object(installed: Installed, notes: Path, tmp_path: Path) -> None:
-    given = ("--method", "best_sentence", "--set", "gate=hedging", "--index", f"notes:{notes}", "--limit", "4")
+    given = ("--method", "best_sentence", "--set", "signal=hedging", "--index", f"notes:{notes}", "--limit", "4")
     installed.run("-m", "gnothi", "eval", "lab", *given, "--out", str(tmp_path / "typed"))
     installed.run("-c", FACE, str(notes), str(tmp_path))
     typed, named, objects = (rows(tmp_path / name) for name in ("typed", "named", "objects"))

@@ -14,14 +14,9 @@ too, and the errors are in ``gnothi.errors``. Importing this loads no heavy libr
 from __future__ import annotations
 
 import importlib
-import os
 from typing import TYPE_CHECKING, Any
 
 from gnothi.version import __version__
-
-# Torch's threads wait asleep for each other: awake they are no faster, and where another process wants the same processors
-# everything takes four times as long. It counts where torch is not loaded yet, and a setting of the user's own stays.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 if TYPE_CHECKING:
     from gnothi import errors as errors
@@ -100,4 +95,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

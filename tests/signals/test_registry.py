@@ -118,7 +118,7 @@ async def test_panel_measures_it_beside_the_others_where_the_model_can() -> None
 
 def test_an_object_may_be_what_comes_along() -> None:
     for signal in (Perplexity(), Perplexity):
-        assert registry.name_of(signal) == "perplexity"  # type: ignore[arg-type]
+        assert registry.name_of(signal) == "perplexity"
     with pytest.raises(InvalidSetting, match=r"signal 'gram': there is one of that name \(built in\)"):
         registry.name_of(Gram(alpha=2.0))
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gnothi_example.method import best_sentence
+from gnothi_example.method import best_of
 
 from gnothi import methods
 from gnothi.testing import Reply, Scripted, ScriptedRetriever
@@ -19,8 +19,8 @@ class TestBestSentence(MethodConformance):
     knows = False
 
 
-class TestBestSentenceGated(TestBestSentence):
-    settings: ClassVar = {"gate": "hedging"}
+class TestBestSentenceByConsistency(TestBestSentence):
+    settings: ClassVar = {"signal": "consistency"}
 
 
 def reader(prompt: Prompt) -> Reply:
@@ -32,13 +32,13 @@ def reader(prompt: Prompt) -> Reply:
 async def test_a_reply_that_hedges_is_looked_up() -> None:
     resources = {"model": Scripted(reader), "retriever": ScriptedRetriever([FOUND])}
     question = Question("q", "Where was Mira Tolven born?")
-    answer = await methods.create("best_sentence", resources, {"gate": "hedging"})(question)
+    answer = await methods.create("best_sentence", resources, {})(question)
     assert (answer.text, [one.text for one in answer.evidence]) == ("Kestrel", ["Mira Tolven was born in Kestrel."])
-    trusting = await methods.create("best_sentence", resources, {"gate": "hedging", "gate_threshold": 0.5})(question)
+    trusting = await methods.create("best_sentence", resources, {"threshold": 0.5})(question)
     assert (trusting.text, trusting.evidence) == ("Ulm", ())
 
 
 def test_the_first_of_equal_sentences() -> None:
-    assert best_sentence("Where?", []) == ()
-    assert best_sentence("What is old?", [FOUND])[0].text == "It is old."
-    assert best_sentence("zzz", [FOUND])[0].text == "Kestrel has a mill."
+    assert best_of("Where?", []) == ()
+    assert best_of("What is old?", [FOUND])[0].text == "It is old."
+    assert best_of("zzz", [FOUND])[0].text == "Kestrel has a mill."

@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gnothi_example.retriever import Notes
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
@@ -23,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 class TestNotes(RetrieverConformance):
     @pytest.fixture
     def retriever(self, folder: Path) -> Retriever:
-        return Notes(str(folder))
+        return open_index(f"notes:{folder}")
 
 
 def test_it_is_opened_by_its_scheme_and_a_changed_note_shows(folder: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from gnothi_example.signal import hedging
+from gnothi_example.signal import share
 
 from gnothi.testing.conformance import SignalConformance
 
@@ -11,7 +11,7 @@ class TestHedging(SignalConformance):
 
 
 @pytest.mark.parametrize(
-    ("text", "share"), [("In Kestrel.", 0.0), ("Perhaps in Ulm.", 1 / 3), ("Maybe. MAYBE!", 1.0), ("  ", float("inf"))]
+    ("text", "expected"), [("In Kestrel.", 0.0), ("Perhaps in Ulm.", 1 / 3), ("Maybe. MAYBE!", 1.0), ("  ", None)]
 )
-def test_hedging(text: str, share: float) -> None:
-    assert hedging(text) == pytest.approx(share)
+def test_hedging(text: str, expected: float | None) -> None:
+    assert share(text) == (expected and pytest.approx(expected))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import options
-from gnothi.cli.progress import watching
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
@@ -75,6 +74,7 @@ def ablate(
     some questions failed.
     """
     from gnothi.calibration.file import read as read_calibration
+    from gnothi.cli.progress import watching
     from gnothi.report.terminal import console as terminal
     from gnothi.session.execute import budget_of, done, execute
     from gnothi.studies import study as studies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.runs.rows import Row
+    from gnothi.session.plan import Plan
 
 QUESTION_ID = "ask"
 _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisions", "cost")
@@ -134,6 +136,14 @@ def _one(
 ) -> None:
     from dataclasses import replace
 
+    from gnothi.session.plan import Execution, resolve, together
+
+    question = Question(QUESTION_ID, text, choices=choices)
+    plan = together(resolve(sources.request([method] if method else None, thresholds)))
+    plan = replace(plan, execution=Execution(seed))
+    if sys.stderr.isatty() and not as_json:  # what loads meanwhile takes seconds
+        say(_described(plan))
+
     from gnothi.cli.building import unread
     from gnothi.models.remote.budget import spending
     from gnothi.models.remote.telling import remarks, warnings
@@ -142,12 +152,8 @@ def _one(
     from gnothi.session import asking
     from gnothi.session.execute import budget_of
     from gnothi.session.opened import opened
-    from gnothi.session.plan import Execution, resolve, together
     from gnothi.session.thresholds import uncalibrated
 
-    question = Question(QUESTION_ID, text, choices=choices)
-    plan = together(resolve(sources.request([method] if method else None, thresholds)))
-    plan = replace(plan, execution=Execution(seed))
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
@@ -163,9 +169,9 @@ def _one(
             return await asking.ask_method(plan, sources, run, question, listeners)
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
-    below = screen if screen.is_terminal and not as_json else None
+    below = screen if terminal.redraws(screen) and not as_json else None
     with terminal.Waiting(f"opening model {sources.model} ...", below) as waiting:
-        ready = waiting.stop if not (screen.is_terminal or as_json) else partial(waiting.say, "thinking ...")
+        ready = waiting.stop if not (below or as_json) else partial(waiting.say, "thinking ...")
         with spending(budget):
             result = asyncio.run(answer())
     if as_json:
@@ -179,6 +185,15 @@ def _one(
     hint = unread(sources.index or "") if result.found_nothing else None
     for warning in filter(None, (*doubtful, *warnings(budget.asked), hint)):
         say(f"warning: {warning}")
+
+
+def _described(plan: Plan) -> str:
+    """What will answer: the method, and what it asks and searches."""
+    from gnothi.report.terminal.console import clean
+
+    sources = plan.sources
+    parts = {"method": plan.methods[0].name, "model": sources.model, "index": sources.index, "graph": sources.graph}
+    return clean(", ".join(f"{part} {name}" for part, name in parts.items() if name))
 
 
 def _text(words: tuple[str, ...]) -> str:

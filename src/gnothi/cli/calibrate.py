@@ -14,7 +14,6 @@ from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.cli import options
-from gnothi.cli.progress import watching
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
@@ -237,6 +236,7 @@ def _watched(
 ) -> Iterator[tuple[Plan, Path, Watch, Budget]]:
     """What is to be asked, so many ``times``, where answers are kept, and who hears of it. What it cannot be asked for is
     refused before that."""
+    from gnothi.cli.progress import watching
     from gnothi.session.calibrate import RUNS, announced, check_enough, check_metric, gate_to_place
     from gnothi.session.execute import budget_of
     from gnothi.session.plan import resolve, with_questions

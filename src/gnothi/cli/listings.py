@@ -202,7 +202,7 @@ def _explained(setting: Setting) -> str:
 
 def _heading(name: str, summary: str) -> None:
     click.secho(name, bold=True)
-    click.echo("\n".join(f"  {line}" for line in terminal.wrap(summary, terminal.PIPED_WIDTH - 2)))
+    click.echo("\n".join(f"  {line}" for line in terminal.wrap(summary, terminal.width() - 2)))
 
 
 def _lines(rows: Iterable[tuple[str, str]]) -> None:

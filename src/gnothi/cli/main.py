@@ -100,6 +100,8 @@ def cli(ctx: click.Context, debug: bool) -> None:
     Exit codes: 0 done, 1 some questions failed, 2 usage or configuration, 3 a model, index or server is unavailable.
     """
     ctx.obj = debug
+    if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):
+        ctx.color = not os.environ.get("NO_COLOR")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -161,10 +161,10 @@ def _is_named(parameter: str) -> bool:
 
 def take_flags(context: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
     """Callback of an eager ``--config``: flags that are not given are those of the run. Raises InvalidInput."""
-    from gnothi.session.record import as_arguments
+    if path is not None:
+        from gnothi.session.record import as_arguments
 
-    if path is not None and (flags := as_arguments(load_toml(path))):
-        context.default_map = {**(context.default_map or {}), **flags}
+        context.default_map = {**(context.default_map or {}), **as_arguments(load_toml(path))}
     return path
 
 

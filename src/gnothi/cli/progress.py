@@ -32,7 +32,7 @@ class RunProgress:
         self._bar: Any = None
         self._note = ""
         self._left: float | None = None
-        if console.is_terminal:
+        if terminal.redraws(console):
             columns = (
                 TextColumn("{task.description}"),
                 BarColumn(),

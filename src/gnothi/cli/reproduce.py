@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import options
-from gnothi.cli.progress import watching
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
@@ -130,6 +129,7 @@ def reproduce(
 
 
 def _carried_out(job: Job, as_json: bool) -> Outcome:
+    from gnothi.cli.progress import watching
     from gnothi.cli.train import _bars
     from gnothi.models import is_remote
     from gnothi.models.remote.budget import Budget

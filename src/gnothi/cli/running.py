@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gnothi.cli import options
-from gnothi.cli.progress import watching
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 
@@ -26,6 +25,7 @@ SOME_FAILED = 1
 @contextmanager
 def carried_out(plan: Plan, sources: options.Sources, out: Path, as_json: bool) -> Iterator[tuple[Run, list[Row]]]:
     """The run, whose folder is held meanwhile, and all its rows. ``as_json``: standard output is for a program."""
+    from gnothi.cli.progress import watching
     from gnothi.session.execute import budget_of, claimed, done, execute
     from gnothi.session.record import changed_since, record
 

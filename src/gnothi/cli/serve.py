@@ -62,10 +62,6 @@ def serve(
     """
     import asyncio
 
-    try:
-        from gnothi.serving.server import serve as run
-    except ImportError as error:
-        raise MissingDependency(str(error.name), "serving", "the server") from error
     if context.invoked_subcommand is not None:
         return
     from gnothi.report.terminal import console as terminal
@@ -82,6 +78,10 @@ def serve(
         suits = resolve(request).methods[0].name
         request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     found = plans(request)
+    try:
+        from gnothi.serving.server import serve as run
+    except ImportError as error:
+        raise MissingDependency(str(error.name), "serving", "the server") from error
     for line in dict.fromkeys(line for plan in found.values() for line in plan.told):
         say(line)
 

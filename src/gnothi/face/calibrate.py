@@ -23,6 +23,7 @@ from gnothi.face.evaluate import evaluate
 from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _data
 from gnothi.face.rag import open as open_rag
+from gnothi.methods import name_of
 from gnothi.session.calibrate import METRIC, RUNS, check_enough, collect, made
 from gnothi.session.plan import Execution, with_questions
 from gnothi.stats.guarantee import EPSILON
@@ -75,7 +76,7 @@ def calibrate(
     source_of = None if data is None else _data(data)
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
     at = None if target_error is not None and price is None else price or 0.0
-    name = method.method if isinstance(method, Rag) else method if isinstance(method, str) else None
+    name = method.method if isinstance(method, Rag) else name_of(method) if callable(method) else method
     if feedback is not None:
         check_choice(target_error, price)
         source = from_feedback(given.as_path(feedback, "feedback"), name, signal)

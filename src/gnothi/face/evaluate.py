@@ -26,8 +26,9 @@ from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
-    from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
+    from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
     from gnothi.report.summary import Summary
+    from gnothi.retrieval.given import Searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def evaluate(
     out: str | os.PathLike[str],
     *,
     model: str | LanguageModel | Callable[[str], Any] | None = None,
-    index: str | os.PathLike[str] | Retriever | Callable[[str, int], Any] | None = None,
+    index: str | os.PathLike[str] | Searches | Callable[[str, int], Any] | None = None,
     graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
     limit: int | None = None,
     format: str | None = None,

@@ -31,6 +31,7 @@ from gnothi.types import Question, ScoredPassage
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
+    from gnothi.retrieval.given import Searches
 
 
 class Rag:
@@ -223,7 +224,7 @@ async def _result(work: Future[Result]) -> Result:
 def open(
     method: str | type[Method] | Callable[..., Any] | None = None,
     model: str | LanguageModel | Callable[[str], Any] | None = None,
-    index: str | os.PathLike[str] | Retriever | Callable[[str, int], Any] | None = None,
+    index: str | os.PathLike[str] | Searches | Callable[[str, int], Any] | None = None,
     graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
     *,
     calibration: str | os.PathLike[str] | Calibration | None = None,

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, MissingCapability, ModelUnavailable
 from gnothi.models.rendering import Plain
 from gnothi.protocols import LanguageModel
@@ -37,7 +38,7 @@ class OfFunction:
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         if hidden:
             self._lacks("hidden_states")
-        return Samples(tuple([await self.generate(prompt, decoding) for _ in range(n)]))
+        return Samples(tuple(await gather(*(self.generate(prompt, decoding) for _ in range(n)))))
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> NoReturn:  # noqa: ARG002
         self._lacks("hidden_states")

@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.protocols import Retriever
 from gnothi.retrieval.foreign import Foreign, Found, passage
 from gnothi.types import Passage, ScoredPassage
+
+
+class Searches(Protocol):
+    """Whatever has such a ``search``, ``async`` or not."""
+
+    def search(self, query: str, k: int, /) -> Any:
+        """At most k passages, scored passages, texts or records, best first."""
+        ...
 
 
 def as_retriever(given: Any, key: str = "index") -> Any:

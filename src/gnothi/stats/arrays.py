@@ -25,3 +25,9 @@ def ranked(scores: ArrayLike, positive: ArrayLike) -> tuple[Floats, Mask]:
     if np.isnan(x).any():
         raise ValueError("got a score that is not a number")
     return x, y.astype(bool)
+
+
+def mid_ranks(values: Floats) -> Floats:
+    """Ranks from 1 on of values (n,); equal ones share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place], dtype=np.float64)

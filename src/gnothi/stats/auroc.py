@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from gnothi.stats.arrays import Floats, Mask, ranked
+from gnothi.stats.arrays import Floats, Mask, mid_ranks, ranked
 from gnothi.stats.intervals import CONFIDENCE, Interval, wilson_interval
 from gnothi.stats.paired import PairedTest
 
@@ -22,7 +21,7 @@ def auroc(scores: ArrayLike, positive: ArrayLike) -> float | None:
     m, n = int(y.sum()), int((~y).sum())
     if not m or not n:
         return None
-    ranks = stats.rankdata(x)
+    ranks = mid_ranks(x)
     return float((ranks[y].sum() - m * (m + 1) / 2) / (m * n))
 
 
@@ -58,7 +57,9 @@ def auroc_interval(scores: ArrayLike, positive: ArrayLike, confidence: float = C
     variance = placements_above.var(ddof=1) / m + placements_below.var(ddof=1) / n
     if area in (0.0, 1.0) or variance == 0:
         return wilson_interval(round(area * min(m, n)), min(m, n), confidence)
-    half = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
+    from scipy import special
+
+    half = special.ndtri((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
     centre = np.log(area / (1 - area))
     low, high = 1 / (1 + np.exp(-(centre + np.array([-half, half]))))
     return Interval(float(low), float(high))
@@ -79,14 +80,16 @@ def auroc_difference(
     deviation = float(np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
     if deviation == 0:
         return PairedTest(len(y), difference, None, 1.0 if difference == 0 else 0.0, "delong")
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * deviation
-    p = float(2 * stats.norm.sf(abs(difference) / deviation))
+    from scipy import special
+
+    half = float(special.ndtri((1 + confidence) / 2)) * deviation
+    p = float(2 * special.ndtr(-abs(difference) / deviation))
     return PairedTest(len(y), difference, Interval(difference - half, difference + half), p, "delong")
 
 
 def _placements(x: Floats, y: Mask) -> tuple[Floats, Floats]:
     """Of each positive the share of negatives below it, of each negative the share of positives above it; ties count half."""
     above, below = x[y], x[~y]
-    joint = stats.rankdata(np.concatenate([above, below]))
+    joint = mid_ranks(np.concatenate([above, below]))
     m, n = len(above), len(below)
-    return (joint[:m] - stats.rankdata(above)) / n, 1 - (joint[m:] - stats.rankdata(below)) / m
+    return (joint[:m] - mid_ranks(above)) / n, 1 - (joint[m:] - mid_ranks(below)) / m

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+
+from gnothi.stats.arrays import mid_ranks
 
 
 def spearman(columns: ArrayLike) -> list[list[float | None]]:
     """Rank correlations between ``columns``, shape (k, n): k rows of k numbers. Infinite values rank highest; None beside a
     column that is the same everywhere."""
-    ranks = np.array([stats.rankdata(column) for column in np.asarray(columns, dtype=np.float64)])
+    ranks = np.array([mid_ranks(column) for column in np.asarray(columns, dtype=np.float64)])
     if not ranks.size:
         return []
     ranks -= ranks.mean(axis=1, keepdims=True)

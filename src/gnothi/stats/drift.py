@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +24,8 @@ def drift(before: ArrayLike, now: ArrayLike) -> Drift:
     one, other = (np.asarray(values, dtype=np.float64) for values in (before, now))
     if one.ndim != 1 or other.ndim != 1 or not len(one) or not len(other) or np.isnan(one).any() or np.isnan(other).any():
         raise ValueError(f"got shapes {one.shape} and {other.shape}, expected two columns of numbers")
+    from scipy import special
+
     both = np.concatenate([one, other])
     below = [np.searchsorted(np.sort(values), both, side="right") / len(values) for values in (one, other)]
     distance = float(np.abs(below[0] - below[1]).max())

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from gnothi.stats.arrays import Floats
 
@@ -56,6 +55,8 @@ def bootstrap(
     """Percentile bootstrap interval of a statistic of ``data``: arrays of one length (2 at least), drawn from together.
 
     A ``statistic`` that takes ``axis`` is computed of many samples at once."""
+    from scipy import stats  # a second to import: only where numbers are asked for
+
     with np.errstate(over="ignore", invalid="ignore"):  # of its standard error, which nobody asked for
         found = stats.bootstrap(
             data,
@@ -78,5 +79,7 @@ def percentiles(drawn: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
 
 def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """Wilson's score interval of a share (Wilson 1927); never empty, never outside [0, 1]."""
+    from scipy import stats
+
     found = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
     return Interval(float(found.low), float(found.high))

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from gnothi.stats.arrays import Floats, columns
 from gnothi.stats.intervals import Interval, mean_interval
@@ -39,6 +38,8 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> PairedTest:
         # A tie in every question: the interval of a constant zero, not that of a share.
         return PairedTest(len(a), 0.0, None, 1.0, "mcnemar exact")
     if np.ptp(np.abs(moved)) == 0:
+        from scipy import stats
+
         p = float(stats.binomtest(int((moved > 0).sum()), len(moved)).pvalue)
         return PairedTest(len(a), mean, interval, p, "mcnemar exact")
     return PairedTest(len(a), mean, interval, _sign_flip(moved), "paired permutation")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from gnothi.errors import IndexUnavailable
-from gnothi.retrieval.results import check_k, ranked
-from gnothi.types import Passage, ScoredPassage
 
 
 class Notes:
@@ -18,17 +15,13 @@ class Notes:
     def __init__(self, folder: str) -> None:
         """Raises IndexUnavailable for a folder that is not there or holds no notes."""
         self.name = f"notes:{folder}"
-        self._passages = [_passage(path) for path in _files(folder)]
-        self._words = [_words(f"{passage.title} {passage.text}") for passage in self._passages]
+        self._notes = [_note(path) for path in _files(folder)]
 
-    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
-        check_k(k)
+    def search(self, query: str, k: int) -> list[dict[str, object]]:
         asked = _words(query)
-        shared = ((passage, len(asked & words)) for passage, words in zip(self._passages, self._words, strict=True))
-        return ranked((ScoredPassage(passage, float(count)) for passage, count in shared if count), k)
-
-    async def aclose(self) -> None:
-        """Nothing to release."""
+        shared = [(len(asked & _words(f"{note['title']} {note['text']}")), note) for note in self._notes]
+        best = sorted(((count, note) for count, note in shared if count), key=lambda one: (-one[0], one[1]["id"]))
+        return [{**note, "score": count} for count, note in best[:k]]
 
     @staticmethod
     def fingerprint(folder: str) -> str:
@@ -46,17 +39,11 @@ def _files(folder: str) -> list[Path]:
     return found
 
 
-def _passage(path: Path) -> Passage:
+def _note(path: Path) -> dict[str, str]:
     text = path.read_text("utf-8")
-    if not text.startswith("# "):
-        return Passage(path.stem, text)
-    title, _, rest = text.removeprefix("# ").partition("\n")
-    return Passage(path.stem, rest, title)
+    title, _, rest = text.removeprefix("# ").partition("\n") if text.startswith("# ") else ("", "", text)
+    return {"id": path.stem, "title": title, "text": rest}
 
 
 def _words(text: str) -> set[str]:
-    return set(_found(text.casefold()))
-
-
-def _found(text: str) -> Iterator[str]:
-    return (match.group() for match in re.finditer(r"\w+", text))
+    return set(re.findall(r"\w+", text.casefold()))

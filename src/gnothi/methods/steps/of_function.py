@@ -115,7 +115,7 @@ def method(function: Function | None = None, /, *, searches: bool = True) -> Any
 @functools.cache
 def made(function: Any, searches: bool = True) -> type[Method]:
     """The method of a function. Raises as ``method``."""
-    if not inspect.iscoroutinefunction(function):
+    if not (inspect.iscoroutinefunction(function) and hasattr(function, "__code__")):
         raise InvalidSetting(f"gnothi.method: got {function!r:.80}, expected an `async def` of (steps, question, ...).")
     name: str = function.__name__
     parameters = [*inspect.signature(function).parameters.values()]

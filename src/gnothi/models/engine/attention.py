@@ -13,8 +13,6 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
-from transformers import Cache
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from gnothi.models.engine.prompts import AttentionTile, Level
 
@@ -62,11 +60,10 @@ class Step:
         self.layer = -1
 
 
-class StepCache(Cache):
-    """Stands for the library's cache during a pass: hands the new keys on and notes which layer's attention comes next."""
+class Handing:
+    """Stands for a model's cache during a pass: hands the new keys on and notes which layer's attention comes next."""
 
     def __init__(self, step: Step) -> None:
-        super().__init__(layers=[])
         self._step = step
 
     def update(self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
@@ -75,15 +72,27 @@ class StepCache(Cache):
         return key_states, value_states
 
 
+def librarys(step: Step) -> Handing:
+    """The same as a cache of the library, which its models expect."""
+    from transformers import Cache
+
+    class StepCache(Handing, Cache):
+        def __init__(self) -> None:
+            Cache.__init__(self, layers=[])
+            Handing.__init__(self, step)
+
+    return StepCache()
+
+
 _ACTIVE = threading.local()
 
 
 @contextmanager
-def active(step: Step) -> Iterator[StepCache]:
+def active(step: Step) -> Iterator[None]:
     """Inside, the attention of models that were switched to ``IMPLEMENTATION`` is that of the step."""
     _ACTIVE.step = step
     try:
-        yield StepCache(step)
+        yield
     finally:
         _ACTIVE.step = None
 
@@ -104,6 +113,8 @@ def attend(
     """
     step: Step | None = getattr(_ACTIVE, "step", None)
     if step is None:
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
         result: tuple[Tensor, Tensor | None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, sliding_window=sliding_window, **options
         )

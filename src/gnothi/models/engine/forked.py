@@ -14,10 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import sdpa_mask
 
-from gnothi.models.engine.attention import IMPLEMENTATION, Fed, Step, Unsupported, active, attend
+from gnothi.models.engine.attention import IMPLEMENTATION, Fed, Handing, Step, Unsupported, active, attend, librarys
 from gnothi.models.engine.continuations import Continuations
 from gnothi.models.engine.passes import Network, by_length
 from gnothi.models.engine.path import DecodePath, PrefillSteps, run_to_end
@@ -186,7 +184,8 @@ class Forked(DecodePath):
         return lay_out(cached_prompts, of_row, self._network.device), lengths[of_row]
 
     def _pass(self, step: Step, tokens: Tensor, *, last_only: bool = False) -> tuple[Tensor, Captured]:
-        with active(step) as cache:
+        cache = librarys(step) if self._network.of_library else Handing(step)
+        with active(step):
             # A mask of four dimensions is passed through by the library, which so builds none of its own.
             nothing = torch.zeros(1, 1, 1, 1, device=tokens.device)
             return self._network.forward(tokens, step.position, cache, nothing, last_only=last_only)
@@ -408,6 +407,9 @@ def switch(model: Any, implementation: str) -> None:
     if implementation == model.config._attn_implementation:
         return
     if implementation == IMPLEMENTATION:
+        from transformers import AttentionInterface, AttentionMaskInterface
+        from transformers.masking_utils import sdpa_mask
+
         AttentionInterface.register(IMPLEMENTATION, attend)
         AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
     if model._can_set_attn_implementation():

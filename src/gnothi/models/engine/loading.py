@@ -15,6 +15,7 @@ from gnothi.libraries import listed, reason
 from gnothi.models import habits
 from gnothi.models.engine.arguments import load_arguments
 from gnothi.models.places import EXPECTED, Place, locate
+from gnothi.models.scheme import LABORATORYS
 from gnothi.models.settings import ModelSettings
 from gnothi.weights import DECLARATION
 
@@ -42,6 +43,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
 
     Raises ModelUnavailable when there is no such model or it cannot be read, MissingDependency without torch or transformers.
     """
+    if name in LABORATORYS and (found := _laboratorys(Path(spec), settings)):
+        return *found, declared(Path(spec))
     try:
         import torch
         from transformers import AutoConfig, AutoTokenizer
@@ -95,6 +98,26 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     except Exception as error:
         raise unloadable(name, error, place) from error
     return model, tokenizer, declared(place.folder)
+
+
+def _laboratorys(folder: Path, settings: ModelSettings) -> tuple[Any, Any] | None:
+    """One of the laboratory's models without transformers; None where it is to be run otherwise than usual."""
+    try:
+        import torch
+
+        from gnothi.models.engine import llama
+    except ImportError:
+        return None  # which library is missing is told below
+    usual = settings.quantize == settings.device_map == "off" and settings.attention in ("auto", "forked")
+    device, _ = load_arguments(settings, folder.name, torch.cuda.is_available()) if usual else ("", {})
+    if device != "cpu" or settings.dtype not in ("auto", "float32"):
+        return None
+    model, tokenizer = llama.load(folder)
+    if settings.pack_weights:
+        from gnothi.models.engine.packed import pack
+
+        pack(model)
+    return model, tokenizer
 
 
 def auto_class(config: Any) -> Any:

@@ -15,6 +15,8 @@ from gnothi.models.engine.unchanged import TOKENS, Said
 
 def is_multimodal(config: Any) -> bool:
     """Whether a model of this configuration replies to text and to something else."""
+    if getattr(config, "text_alone", False):
+        return False
     from transformers.models.auto import modeling_auto
 
     known: Any = modeling_auto.MODEL_FOR_MULTIMODAL_LM_MAPPING

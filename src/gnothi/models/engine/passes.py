@@ -1,4 +1,4 @@
-"""Forward passes of a ``transformers`` causal model, whatever its architecture."""
+"""Forward passes of a causal model of ``transformers``, whatever its architecture, or of the laboratory's."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ class Deserted(Exception):
 class Network:
     """A loaded model. ``wanted`` are the hidden states that every pass returns; ``piece`` is about how many tokens
     of prompts one pass reads at most; ``read_tokens`` counts those that were read. Whenever ``deserted``, a pass
-    ends between two layers by raising ``Deserted``. With ``depth``, a pass goes no further than so many layers, and what the
-    last of them puts out stands in the place of logits: enough to tell whether two ways of computing agree."""
+    ends between two layers by raising ``Deserted``. ``of_library``: it is one of ``transformers``. With ``depth``, a pass goes
+    no further than so many layers, and what the last of them puts out stands in the place of logits: enough to tell whether two
+    ways of computing agree."""
 
     def __init__(self, model: Any, pad: int) -> None:
         self.model = model
+        self.of_library: bool = getattr(model, "of_library", True)
         self.config = model.config.get_text_config()
         self.device = model.device
         self.hooks = Taps(model, getattr(self.config, "num_hidden_layers", 0))
@@ -132,10 +134,8 @@ class Network:
         and the wanted states at each prompt's last token (prompts, hidden size). With ``windows`` the cache forgets what
         sliding windows have left behind, else it keeps every position. ``whole``: in one piece.
         """
-        from transformers import DynamicCache
-
         tokens, position, mask = self._padded(prompts)
-        cache = DynamicCache(config=self.model.config) if windows else DynamicCache()
+        cache = self._new_cache(windows)
         width = tokens.shape[1] if whole else max(self.piece // len(prompts), 1)
         starts = range(0, tokens.shape[1], width)
         for start in starts:
@@ -147,6 +147,13 @@ class Network:
             logits, states = self.forward(tokens[:, part], position[:, part], cache, seen, last_only=True)
         # Clones, so that a batch's full states and logits can be freed.
         return cache, mask, logits[:, -1].clone(), {hook: state[:, -1].clone() for hook, state in states.items()}
+
+    def _new_cache(self, windows: bool) -> Any:
+        if not self.of_library:
+            return self.model.new_cache()
+        from transformers import DynamicCache
+
+        return DynamicCache(config=self.model.config) if windows else DynamicCache()
 
 
 def by_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 
 from gnothi.errors import InvalidSetting
 from gnothi.models.engine.packed import is_packed
@@ -29,7 +28,7 @@ log = logging.getLogger("gnothi.opening")
 
 def verdict_of(network: Network, wanted: Attention, fingerprint: str) -> Verdict:
     """The fastest path that a trial found right."""
-    verdict = _kept_or_tried(network, fingerprint, wanted)
+    verdict = _kept_or_tried(network, fingerprint, wanted) if network.of_library else network.model.verdict()
     if wanted not in ("auto", verdict.path):
         raise InvalidSetting(
             f"setting 'model.attention': got {wanted!r}, which this model does not support ({'; '.join(verdict.reasons)}); "
@@ -84,6 +83,8 @@ def _kept_or_tried(network: Network, fingerprint: str, wanted: str) -> Verdict:
 
 
 def _file(network: Network, fingerprint: str, wanted: str) -> Path:
+    import transformers
+
     model = network.model
     config = model.config.to_json_string(use_diff=False)
     about = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -15,11 +17,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPED_WIDTH = 80
+_NARROWEST = 10  # columns of text, however narrow the terminal
 
 
 def console(stderr: bool = False, to: TextIO | None = None) -> Console:
-    """A console that colours on a terminal only (and not with NO_COLOR), 80 columns wide where there is no terminal. ``to``:
-    another stream."""
+    """A console that colours on a terminal (not with NO_COLOR; elsewhere with FORCE_COLOR). Where there is no terminal it is as
+    wide as COLUMNS says, else 80 columns. ``to``: another stream."""
     from rich.console import Console
 
     class Piped(Console):
@@ -28,7 +31,24 @@ def console(stderr: bool = False, to: TextIO | None = None) -> Console:
             raise BrokenPipeError
 
     stream = to or (sys.stderr if stderr else sys.stdout)
-    return Piped(file=stream, highlight=False, emoji=False, markup=False, width=None if stream.isatty() else PIPED_WIDTH)
+    columns = None if stream.isatty() else _told() or PIPED_WIDTH
+    return Piped(file=stream, highlight=False, emoji=False, markup=False, width=columns)
+
+
+def width() -> int:
+    """Columns for text on standard output: what COLUMNS says, else the terminal's, at most 80."""
+    return _told() or min(shutil.get_terminal_size((PIPED_WIDTH, 0)).columns, PIPED_WIDTH)
+
+
+def _told() -> int:
+    """What COLUMNS says, 0 where that is no number."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdecimal() else 0
+
+
+def redraws(screen: Console) -> bool:
+    """Whether spinners and bars can be drawn: on a terminal, not where FORCE_COLOR colours a file."""
+    return bool(screen.is_terminal and screen.file.isatty())
 
 
 class Waiting:
@@ -45,7 +65,7 @@ class Waiting:
         from rich.status import Status
 
         screen = screen or console(stderr=True)
-        self._status = Status(message, console=screen) if screen.is_terminal else None
+        self._status = Status(message, console=screen) if redraws(screen) else None
         line = partial(click.echo, file=sys.stderr)
         told, warned = (self.say, partial(screen.print, markup=False, highlight=False)) if self._status else (line, line)
         self._handler = _Telling(told, warned, logging.DEBUG if self._status else logging.INFO)
@@ -107,7 +127,7 @@ def wrap(text: str, width: int) -> list[str]:
     """``text``, cleaned, in lines of at most ``width`` columns (wide letters take two); never empty."""
     from rich.text import Text
 
-    lines = Text(clean(text)).wrap(console(), width)
+    lines = Text(clean(text)).wrap(console(), max(width, _NARROWEST))
     return [line.plain.rstrip() for line in lines] or [""]
 
 
@@ -119,13 +139,13 @@ def cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 3).rstrip() + "..."
 
 
-def definitions(rows: Iterable[tuple[str, str]], indent: int = 2, width: int = PIPED_WIDTH) -> list[str]:
-    """Terms and their explanations as lines of at most ``width`` columns; long terms get a line of their own."""
-    rows = list(rows)
-    column = min(max((len(term) for term, _ in rows), default=0), 26)
+def definitions(rows: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
+    """Terms and their explanations as lines of the width of standard output; long terms get a line of their own."""
+    rows, columns = list(rows), width()
+    column = min(max((len(term) for term, _ in rows), default=0), columns // 3)
     lines = []
     for term, text in rows:
-        first, *rest = wrap(text, width - indent - column - 2)
+        first, *rest = wrap(text, columns - indent - column - 2)
         if len(term) > column:
             lines.append(" " * indent + term)
             term = ""
