@@ -78,7 +78,7 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
             ("report", "run", "--json"),
             ("export", "run", "--to", "jsonl", "--out", "made.jsonl"),
             ("export", "run", "--to", "inspect", "--method", "rag", "--out", "made.json"),
-            ("gates", "run"),
+            ("calibrate", "--replay", "run"),
             ("calibrate", "run", "--signal", "gram", "--out", "made.toml"),
             _RUN,
         ),
@@ -102,10 +102,10 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
                 *_OUT,
             ),
             ("report", "run", "--prices", "prices.toml"),
-            ("ablate", "study.toml", "--limit", "3", *_OUT),
+            ("reproduce", "study.toml", "--limit", "3", *_OUT),
         ),
     ),
-    "probes": (("probe",), ((*_ASK, "--method", "compose", "--set", "gate=question", "--set", "probe=probe"),)),
+    "probes": (("probe",), ((*_ASK, "--method", "compose", "--set", "gate=question", "--set", "signal.probe=probe"),)),
     "what was learnt": (
         ("gate", "complexity", "knowledge", "reference"),
         tuple(
@@ -122,17 +122,17 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
     "of a server": (
         ("keys.json", "feedback.jsonl"),
         (
-            ("serve", "keys", "list", "--file", "keys.json"),
-            ("serve", "keys", "add", "guest", "--file", "keys.json"),
-            ("serve", "keys", "revoke", "reader", "--file", "keys.json"),
+            ("keys", "keys.json"),
+            ("keys", "keys.json", "guest"),
+            ("keys", "keys.json", "reader", "--revoke"),
             ("calibrate", "--feedback", "feedback.jsonl", "--target-error", "0.4", "--out", "made.toml"),
         ),
     ),
     "recorded outcomes": (
         ("scores.csv", "outcomes.jsonl"),
         (
-            ("gates", "scores.csv"),
-            ("gates", "outcomes.jsonl"),
+            ("calibrate", "--replay", "scores.csv"),
+            ("calibrate", "--replay", "outcomes.jsonl"),
             ("calibrate", "scores.csv", "--signal", "doubt", "--out", "made.toml"),
             ("calibrate", "outcomes.jsonl", "--signal", "doubt", "--out", "made.toml"),
         ),
@@ -238,7 +238,7 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     command = rng.choices(commands, [_SLOW.get(one[2] if len(one) > 2 else "", 1.0) for one in commands])[0]
     work = _fresh(folder, command)
     (folder / CANARY).write_text("secret")
-    WATCH.forbidden = "" if command[0] == "ablate" else CANARY  # a study says what is read: that is what it is for
+    WATCH.forbidden = "" if command[0] == "reproduce" else CANARY  # a study says what is read: that is what it is for
     files = sorted(file for top in changed for file in ((work / top).rglob("*") if (work / top).is_dir() else [work / top]))
     files = [file for file in files if file.is_file()]
     named = [file for file in files if {str(file.relative_to(work)), file.relative_to(work).parts[0]} & set(command)]

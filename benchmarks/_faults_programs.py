@@ -109,12 +109,14 @@ PROGRAMS: Mapping[str, Program] = {
     "eval with workers": Program("eval lab --method direct,rag --limit 12 --workers 2 --out made", content=rows_of),
     "eval with a cache": Program("eval lab --method cot,rag --limit 12 --cache --out made", content=_cached),
     "serve with feedback": Program("serve --port 0"),
-    "train gate": Program("train gate training --out made", content=_dateless("gate.json")),
+    "calibrate --learn": Program("calibrate --learn training --out made", content=_dateless("gate.json")),
     "train complexity": Program("train complexity training --out made", content=_dateless("complexity.json")),
     "train knowledge-reference": Program(
-        "train knowledge-reference training --memory cot --labels right --out made", content=_dateless("knowledge.json")
+        "train knowledge-reference training --set memory=cot --set labels=right --out made", content=_dateless("knowledge.json")
     ),
-    "ablate": Program("ablate seakr lab:one_hop --limit 8 --only Perplexity --set samples=3 --out made", content=_variants),
+    "ablate": Program(
+        "reproduce seakr lab:one_hop --limit 8 --only Perplexity --set signal.samples=3 --out made", content=_variants
+    ),
     "ask of a file": Program("ask --file questions.txt --method rag --out made", content=rows_of),
 }
 KINDS = tuple(PROGRAMS)

@@ -142,7 +142,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
     asked = [*opened, "--index", index]
     chosen, wanted = folder / "thresholds", set(given.methods)
     yield "index", ["index", "build", str(given.out / "passages.jsonl"), "--out", index]
-    probe = ["--set", f"panel.probe={folder / 'probe'}"] if "probe_gate" in wanted else []
+    probe = ["--set", f"panel.signal.probe={folder / 'probe'}"] if "probe_gate" in wanted else []
     if probe:
         yield (
             "probe",
@@ -151,7 +151,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
     ends = [name for name in ENDS if name in wanted or "adaptive_rag" in wanted or name in ("direct", "rag")]
     both = ",".join(["panel", *ends])
     yield "calibration", ["eval", split["calibration"], "--method", both, *asked, *probe, "--out", str(folder / "calibration")]
-    weighed = ["--price", str(PRICE), "--metric", METRIC]
+    weighed = ["--search-cost", str(PRICE), "--metric", METRIC]
     for name in GATED:
         if name in wanted:
             file = str(chosen / f"{name}.toml")
@@ -172,7 +172,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
         method = "skill_rag" if name == JUDGED else method
         given_settings = settings | ({"gate": best} if name == "best_signal" else {})
         gate = given_settings.get("gate", signal)
-        given_settings |= {"probe": str(folder / "probe")} if gate in learnt else {}
+        given_settings |= {"signal.probe": str(folder / "probe")} if gate in learnt else {}
         given_settings |= {"classifier": str(folder / "classifier")} if name == "adaptive_rag" else {}
         given_settings |= {"judge": given.judge} if name == JUDGED and given.judge else {}
         thresholds = ["--calibration", str(chosen / f"{name}.toml")] if name in (*GATED, *PARTS_OF_WHOLES) else []

@@ -26,8 +26,7 @@ from gnothi.calibration.learned import gate_of, known_of
 from gnothi.calibration.learned_records import Prices
 from gnothi.report.numbers import share
 from gnothi.stats.arrays import Floats, Mask
-from gnothi.stats.cascade import Cascade
-from gnothi.stats.cascade_promise import promised_cascade
+from gnothi.stats.cascade import Cascade, promised_cascade
 from gnothi.stats.guarantee import EPSILON
 
 SETS = ("nq", "trivia", "hotpotqa", "2wikimultihopqa")

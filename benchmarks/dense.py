@@ -53,7 +53,7 @@ def made_up(size: int) -> Iterator[np.ndarray[Any, np.dtype[np.float32]]]:
 
 
 def measure_size(folder: Path, size: int) -> dict[str, float]:
-    from gnothi.retrieval.dense.neighbours import Neighbours
+    from gnothi.retrieval.dense.index import Neighbours
     from gnothi.retrieval.dense.store import FOLDER, Manifest, Store
 
     index = folder / f"{size}"

@@ -2,7 +2,7 @@
 
 Parts: known, speed (--part, repeat; default: both). --n questions, --json for programs. Questions are those that
 `gnothi eval lab:KIND` takes (seed 0), unless --seed says otherwise. What KEQA's parts are worth, and its sweeps: `gnothi
-ablate` with keqa, keqa_alpha and keqa_k.
+reproduce` with keqa, keqa_alpha and keqa_k.
 """
 
 from __future__ import annotations

@@ -132,13 +132,13 @@ def written(path: Path, questions: Sequence[Question]) -> Path:
 def command(given: argparse.Namespace, asked: Path, seed: int, answers_only: bool = False) -> list[str]:
     """The arguments of ``gnothi`` that train with a seed, or sample the answers that all seeds learn from."""
     settings = {**SETTINGS, **TRAINING, **dict(word.split("=", 1) for word in given.set), "seed": seed}
-    words = ["train", "self-knowledge", str(asked), "--model", given.model, "--answers", str(given.out / "answers")]
+    words = ["train", "self-knowledge", str(asked), "--model", given.model, "--findings", str(given.out / "answers")]
     words += [
         "--out",
         str(given.out / f"seed-{seed}"),
         *(word for key in settings for word in ("--set", f"{key}={settings[key]}")),
     ]
-    return [*words, "--answers-only"] if answers_only else words
+    return [*words, "--collect-only"] if answers_only else words
 
 
 def run(words: Sequence[str], out: Path, took: Path | None = None) -> int:

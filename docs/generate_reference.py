@@ -110,13 +110,23 @@ def _commands(command: click.Command, name: str) -> Iterator[str]:
 def _methods() -> Iterator[str]:
     how = "[how](../how-to/ask.md#change-settings)"
     yield f"Give settings with `--set KEY=VALUE`, in a file, in the environment ({how}) or as keywords in Python.\n"
-    for method in json.loads(_printed("methods", "--json")):
+    for method in json.loads(_printed("list", "methods", "--json")):
         yield f"## `{method['name']}`\n\n{method['summary']}\n\n{method['source']} Needs: {', '.join(method['needs'])}.\n"
-        yield _table(method["settings"])
+        if method["settings"]:
+            yield _table(method["settings"])
+        if method["shared"]:
+            yield f"[Shared](#shared-settings): {', '.join(method['shared'])}.\n"
+    shared = json.loads(_printed("methods", "--shared", "--json"))
+    yield "## Shared settings\n"
+    for group, settings in shared["groups"].items():
+        yield f"### {group.capitalize()}\n"
+        yield _table(settings)
+    yield "| signal | its settings |\n|---|---|"
+    yield from (f"| `{name}` | {', '.join(f'`{key}`' for key in keys) or 'none'} |" for name, keys in shared["signals"].items())
 
 
 def _models() -> Iterator[str]:
-    found = json.loads(_printed("models", "--json"))
+    found = json.loads(_printed("list", "models", "--json"))
     yield "| `--model` | |\n|---|---|"
     yield from (f"| `{one['spec']}` | {_cell(one['summary'])} |" for one in found["models"])
     for kind in dict.fromkeys(one["models"] for one in found["settings"]):

@@ -1,6 +1,6 @@
 """Small data sets of our own making in the shape of the real ones (shared/data), under the same names: all is invented.
 
-What is known of them by how they are made stands beside each; tests count on it. ``tests/datasets/test_shapes.py`` holds the
+What is known of them by how they are made stands beside each; tests count on it. ``tests/datasets/test_records.py`` holds the
 shapes against the real files, where those are.
 """
 

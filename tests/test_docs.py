@@ -190,7 +190,9 @@ def test_the_guide_is_short_enough_to_be_read() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MOST_WORDS_OF_README
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_commands_named_in_the_pages_exist(page: Path) -> None:
     named = set(re.findall(r"(?:^|`)gnothi ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
     assert named <= set(COMMANDS)

@@ -66,15 +66,15 @@ def notes(tmp_path: Path) -> Path:
 
 
 def test_listings_show_what_it_adds_and_who_brings_it(installed: Installed) -> None:
-    added = {(one["kind"], one["name"], one["origin"]) for one in installed.json("plugins")}
+    added = {(one["kind"], one["name"], one["origin"]) for one in installed.json("list", "plugins")}
     assert added == {
         ("method", "best_sentence", ORIGIN),
         ("signal", "hedging", ORIGIN),
         ("index", "notes", ORIGIN),
     }
-    origins = {one["name"]: one["origin"] for one in installed.json("methods")}
+    origins = {one["name"]: one["origin"] for one in installed.json("list", "methods")}
     assert (origins["best_sentence"], origins["seakr"]) == (ORIGIN, "gnothi")
-    (described,) = installed.json("methods", "best_sentence")
+    (described,) = installed.json("list", "methods", "best_sentence")
     signal = next(setting for setting in described["settings"] if setting["key"] == "signal")
     assert "hedging" in signal["type"]
 

@@ -1,8 +1,9 @@
 """Settings: dataclass defaults < TOML file < environment < ``--set key=value``.
 
 A setting is a dataclass field whose type is plain data (int, float, bool, str, Path, Literal, Optional, tuple) or a dataclass
-of such fields, reached with a dot (``state.layer``). Fields of other types are resources (a model, a retriever), not settable.
-Keys are dotted; what precedes the dot is a section (``model.dtype``). Unknown keys fail and list the valid ones.
+of such fields, reached with a dot: the field's name, or its ``section`` (``signal.layer``). Fields of other types are resources
+(a model, a retriever), not settable. Keys are dotted; what precedes the dot is a section (``model.dtype``). Unknown keys fail
+and list the valid ones. A text is converted once, by ``check`` (or ``build``); what is behind it takes typed values (``make``).
 
 ``None`` is written ``none``: TOML and the shell have no other way. So an optional text setting cannot hold the word "none".
 """
@@ -14,7 +15,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
@@ -32,6 +33,7 @@ RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
+_SIGNAL_NAME = ".signal.name"
 _PLAIN = (str, int, float, list, tuple, dict, types.NoneType)
 """What files and command lines give; anything else is an object of a Python caller."""
 
@@ -227,7 +229,7 @@ def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
     hints = typing.get_type_hints(cls, include_extras=True)
     found: dict[str, Setting] = {}
     for item in fields(cls):
-        key, annotation = prefix + item.name, hints[item.name]
+        key, annotation = prefix + section_of(item), hints[item.name]
         if not item.init:
             continue
         if _is_plain(annotation):
@@ -238,20 +240,29 @@ def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
     return found
 
 
-def build(cls: type[T], given: Mapping[str, object], kind: str, **resources: object) -> T:
-    """An instance of the dataclass ``cls`` from its defaults, ``given`` settings and ``resources``.
+def section_of(item: Field[Any]) -> str:
+    """What a dataclass's field is called in keys: its name, unless its metadata say otherwise."""
+    return str(item.metadata.get("section", item.name))
 
-    ``given`` maps dotted keys to text, plain values or ``Given``; ``kind`` names the class in errors ("method seakr"). Raises
-    UnknownName or InvalidSetting; a ValueError from ``__post_init__`` becomes an InvalidSetting.
+
+def build(cls: type[T], given: Mapping[str, object], kind: str, **resources: object) -> T:
+    """An instance of the dataclass ``cls`` from its defaults, ``resources`` and the ``given`` settings, by dotted key: text,
+    plain values or ``Given``. Raises as ``check`` and ``make``."""
+    return make(cls, {**check(given, settings_of(cls), kind), **resources}, kind)
+
+
+def make(cls: type[T], values: Mapping[str, Any], kind: str) -> T:
+    """An instance of the dataclass ``cls`` from its defaults and typed ``values`` (settings and resources) by dotted key.
+
+    ``kind`` names the class in errors ("method seakr"). Raises InvalidSetting for one that must be given and is not, and for a
+    ValueError of ``__post_init__``.
     """
-    settings = settings_of(cls)
-    values = check(given, settings, kind)
-    required = [key for key, setting in settings.items() if setting.default is MISSING and key not in values]
+    required = [key for key, setting in settings_of(cls).items() if setting.default is MISSING and key not in values]
     if required:
         raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with <--set {required[0]}=...>")
     defaults = {item.name: _default(item) for item in fields(cast("Any", cls))}
     try:
-        return cls(**resources, **_nest(values, defaults.__getitem__))
+        return cls(**_nest(cls, values, defaults.__getitem__))
     except ValueError as error:
         raise InvalidSetting(f"{kind}: {error}") from error
 
@@ -272,13 +283,17 @@ def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: st
     return values
 
 
-def _nest(values: Mapping[str, Any], default: Callable[[str], Any]) -> dict[str, Any]:
+def _nest(cls: type[Any], values: Mapping[str, Any], default: Callable[[str], Any]) -> dict[str, Any]:
     """Constructor arguments from dotted keys; ``default`` gives the nested dataclass that inner keys change."""
     arguments = {key: value for key, value in values.items() if "." not in key}
-    for name in {key.partition(".")[0] for key in values if "." in key}:
-        nested = default(name)
-        inner = {key.removeprefix(f"{name}."): value for key, value in values.items() if key.startswith(f"{name}.")}
-        arguments[name] = replace(nested, **_nest(inner, partial(getattr, nested)))
+    for item in fields(cls):
+        within = f"{section_of(item)}."
+        if inner := {key.removeprefix(within): value for key, value in values.items() if key.startswith(within)}:
+            nested = default(item.name)
+            if is_dataclass(nested):
+                arguments[item.name] = replace(
+                    cast("Any", nested), **_nest(cast("Any", type(nested)), inner, partial(getattr, nested))
+                )
     return arguments
 
 
@@ -287,9 +302,14 @@ def _default(item: Any) -> Any:
 
 
 def _get(instance: Any, key: str) -> Any:
-    for name in key.split("."):
-        instance = getattr(instance, name)
-    return instance
+    *path, name = key.split(".")
+    for section in path:
+        instance = next(
+            found
+            for item in fields(instance)
+            if section_of(item) == section and is_dataclass(found := getattr(instance, item.name))
+        )
+    return getattr(instance, name)
 
 
 def _is_plain(annotation: Any) -> bool:
@@ -362,21 +382,24 @@ def load_toml(config: Path) -> dict[str, Any]:
 
 
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as one, with dotted keys."""
+    """Nested tables as one, with dotted keys. The ``name`` in a table ``signal`` is what the key ``signal`` says elsewhere: a
+    table cannot be a text, too."""
     flat: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{name}.")
         else:
-            flat[prefix + name] = value
+            key = f"{prefix}{name}"
+            flat[key.removesuffix(".name") if f".{key}".endswith(_SIGNAL_NAME) else key] = value
     return flat
 
 
 def to_toml(values: Mapping[str, Any]) -> str:
     """Dotted keys and their values as a TOML document, which ``read_settings`` reads back."""
     root: dict[str, Any] = {}
+    within = {key[: place + 1] for key in values for place, letter in enumerate(key) if letter == "."}
     for key, value in values.items():
-        *path, name = key.split(".")
+        *path, name = (key if f"{key}." not in within else f"{key}.name").split(".")
         table = root
         for part in path:
             table = table.setdefault(part, {})

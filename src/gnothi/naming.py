@@ -3,7 +3,7 @@
     raise InvalidSetting("method 'rag' got no index: give <--index PATH>.")
 
 In Python that reads ``give index=PATH``, on the command line ``give --index PATH``; ``<--set form=simple>`` reads
-``form='simple'`` and ``--set form=simple``, ``<--anyway>`` reads ``anyway=True`` and ``--anyway``.
+``form='simple'`` and ``--set form=simple``, ``<--ignore-mismatch>`` reads ``ignore_mismatch=True`` and ``--ignore-mismatch``.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from __future__ import annotations
 import re
 
 _MARKED = re.compile(r"<--([a-z][a-z-]*)(?: ([^<>]*))?>")
-_SWITCHES = frozenset({"anyway", "skip-invalid"})
+_SWITCHES = frozenset({"ignore-mismatch", "skip-invalid"})
 _SECTIONS = ("model", "index")
 _NO_TEXT = re.compile(r"\.\.\.|[A-Z][A-Z0-9_ .-]*|[+-]?[0-9.]+(?:e[+-]?[0-9]+)?|")
 
 
 def in_python(text: str) -> str:
-    """``index=PATH``, ``anyway=True``, ``k=5``, ``model_settings={'dtype': ...}``."""
+    """``index=PATH``, ``ignore_mismatch=True``, ``k=5``, ``model_settings={'dtype': ...}``."""
     return _MARKED.sub(lambda found: _python(found[1], found[2]), text)
 
 
 def on_the_command_line(text: str) -> str:
-    """``--index PATH``, ``--anyway``, ``--set k=5``, ``--set model.dtype=...``. What a message repeats of a file or a server
-    does not steer the terminal: letters that show nothing are replaced."""
+    """``--index PATH``, ``--ignore-mismatch``, ``--set k=5``, ``--set model.dtype=...``. What a message repeats of a file or a
+    server does not steer the terminal: letters that show nothing are replaced."""
     text = _MARKED.sub(lambda found: found[0][1:-1], text)
     return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
 

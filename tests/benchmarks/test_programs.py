@@ -52,7 +52,9 @@ def test_uncertainty(document: Document) -> None:
 
 @pytest.mark.slow
 def test_throughput(document: Document) -> None:
-    found = document("benchmarks.throughput", "--questions", "4", "--alone", "2", "--concurrency", "4", "--set", "samples=2")
+    found = document(
+        "benchmarks.throughput", "--questions", "4", "--alone", "2", "--concurrency", "4", "--set", "signal.samples=2"
+    )
     assert list(found["levels"]) == ["1", "4", "4 in 2 processes"]
     assert found["levels"]["4 in 2 processes"]["per_second"]["median"] > 0
     assert found["levels"]["1"]["questions"] == 2
@@ -72,7 +74,7 @@ def test_first_row(document: Document) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_memory(document: Document) -> None:
-    found = document("benchmarks.memory", "--questions", "6", "--every", "2", "--settled", "2", "--set", "samples=2")
+    found = document("benchmarks.memory", "--questions", "6", "--every", "2", "--settled", "2", "--set", "signal.samples=2")
     assert [figure["answered"] for figure in found["runs"][0]["figures"]] == [0, 2, 4, 6]
     assert found["runs"][0]["growth"]["resident_mb"]["per_1000"] is not None
 

@@ -115,7 +115,7 @@ def test_the_trained_judge_is_a_row_beside_the_untrained_one(tmp_path: Path) -> 
 def test_what_was_learnt_is_given_to_a_signal_that_needs_it(tmp_path: Path, best: str, learnt: bool) -> None:
     found = dict(commands(given(tmp_path / "none", tmp_path), "popqa", best))["test: best_signal"]
     assert f"gate={best}" in found
-    assert (f"probe={tmp_path / 'popqa' / 'probe'}" in found) is learnt
+    assert (f"signal.probe={tmp_path / 'popqa' / 'probe'}" in found) is learnt
 
 
 def test_a_judge_has_to_be_given(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_part_from_questions_to_tables(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--out", str(tmp_path / "real"), "--methods", "direct,rag,seakr_simple"]
-    sizes = ["--questions", "1,20,4", "--set", "samples=3", "--set", "max_tokens=8"]
+    sizes = ["--questions", "1,20,4", "--set", "signal.samples=3", "--set", "max_tokens=8"]
     monkeypatch.setattr("sys.argv", ["real", "--part", "popqa", "--data", str(shared_data), *sizes, *out])
     assert main() == 0
     monkeypatch.setattr("sys.argv", ["real", "--tables", *out])

@@ -75,11 +75,11 @@ def test_a_folder_of_other_questions_is_refused(tmp_path: Path) -> None:
 def test_seeds_share_the_answers(tmp_path: Path) -> None:
     given = argparse.Namespace(out=tmp_path, model="smollm2", set=["steps=4"])
     first, second = (command(given, tmp_path / "train.jsonl", seed) for seed in (0, 1))
-    assert first[first.index("--answers") + 1] == second[second.index("--answers") + 1]
+    assert first[first.index("--findings") + 1] == second[second.index("--findings") + 1]
     assert first[first.index("--out") + 1] != second[second.index("--out") + 1]
     assert "steps=4" in first
     assert not [word for word in first if word.startswith("steps=") and word != "steps=4"]
-    assert command(given, tmp_path / "train.jsonl", 0, answers_only=True) == [*first, "--answers-only"]
+    assert command(given, tmp_path / "train.jsonl", 0, answers_only=True) == [*first, "--collect-only"]
 
 
 def test_a_model_is_measured_against_the_truth_of_its_own_answers() -> None:

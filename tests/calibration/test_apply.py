@@ -27,8 +27,8 @@ from tests.cli.test_calibrate import teach
 Run = Callable[..., tuple[int, str, str]]
 
 REPLY = {"max_tokens", "reason"}
-SAMPLED = {"samples", "temperature", "top_k", "top_p"}
-STATE = {"layer", "site", "position"}
+SAMPLED = {"signal.samples", "signal.temperature", "signal.top_k", "signal.top_p"}
+STATE = {"signal.layer", "signal.site", "signal.position"}
 
 
 def calibration_of(path: Path, signal: str = "gram", settings: Mapping[str, Any] | None = None, **more: Any) -> Path:
@@ -52,25 +52,25 @@ def worded(path: Path) -> Path:
 @pytest.mark.parametrize(
     ("signal", "wanted"),
     [
-        ("gram", SAMPLED | STATE | {"alpha"}),
+        ("gram", SAMPLED | STATE | {"signal.alpha"}),
         ("consistency", SAMPLED),
         ("perplexity", set()),
         ("self_report", set()),
-        ("probe", {"probe"}),
-        ("question", {"probe"}),
+        ("probe", {"signal.probe"}),
+        ("question", {"signal.probe"}),
     ],
 )
 def test_scores_depend_on_what_their_signal_reads(signal: str, wanted: set[str]) -> None:
-    every = dict.fromkeys(REPLY | SAMPLED | STATE | {"alpha", "probe", "form", "k", "threshold"}, 1)
-    assert scores_depend_on(every, signal).keys() == REPLY | wanted | {"form"}
+    every = dict.fromkeys(REPLY | SAMPLED | STATE | {"signal.alpha", "signal.probe", "form", "k", "threshold"}, 1)
+    assert scores_depend_on(every, signal, "seakr").keys() == REPLY | wanted | {"form"}
 
 
 def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> None:
-    made = calibration_of(tmp_path / "made.toml", settings={"layer": None, "form": "simple"})
-    assert read(made).settings == {"layer": "none", "form": "simple"}
+    made = calibration_of(tmp_path / "made.toml", settings={"signal.layer": None, "form": "simple"})
+    assert read(made).settings == {"signal.layer": "none", "form": "simple"}
     assert used(made, "compose", "gate=gram")[1]
-    with pytest.raises(InvalidSetting, match=r"was made with layer = none, got 0"):
-        used(made, "compose", "gate=gram", "layer=0")
+    with pytest.raises(InvalidSetting, match=r"was made with signal.layer = none, got 0"):
+        used(made, "compose", "gate=gram", "signal.layer=0")
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,22 @@ def test_the_panels_scores_are_those_of_a_gate(
     known = teach(scripted)
     run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
     probe = worded(tmp_path / "probe")
-    panel = ("--method", "panel,rag", "--set", f"panel.probe={probe}", "--set", "panel.samples=4", "--limit", "40")
+    panel = (
+        "--method",
+        "panel,rag",
+        "--set",
+        f"panel.signal.probe={probe}",
+        "--set",
+        "panel.signal.samples=4",
+        "--limit",
+        "40",
+    )
     assert gnothi("eval", "lab:one_hop", *panel, "--out", run)[0] == 0
     for measured, settings in (
-        ("gram", ("samples=4",)),
+        ("gram", ("signal.samples=4",)),
         ("perplexity", ()),
-        ("question", (f"probe={probe}",)),
-        ("gram.residual.last", ("samples=4", "site=residual", "position=last")),
+        ("question", (f"signal.probe={probe}",)),
+        ("gram.residual.last", ("signal.samples=4", "signal.site=residual", "signal.position=last")),
     ):
         gnothi_json("calibrate", run, "--signal", measured, "--out", out)
         signal = measured.partition(".")[0]
@@ -155,7 +164,7 @@ def test_questions_that_a_threshold_was_chosen_on(
 
 
 @pytest.mark.parametrize(
-    ("precision", "given", "anyway", "opened"),
+    ("precision", "given", "ignore_mismatch", "opened"),
     [
         ("", "auto", False, "auto"),
         ("bfloat16", "auto", False, "bfloat16"),
@@ -165,12 +174,12 @@ def test_questions_that_a_threshold_was_chosen_on(
     ],
 )
 def test_the_model_computes_as_it_was_calibrated(
-    tmp_path: Path, precision: str, given: str, anyway: bool, opened: str | None
+    tmp_path: Path, precision: str, given: str, ignore_mismatch: bool, opened: str | None
 ) -> None:
     file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, precision=precision)
     assert read(file).precision == precision
     overrides = () if given == "auto" else (f"model.dtype={given}",)
-    request = Request(settings=read_settings(overrides=overrides), calibration=file, anyway=anyway)
+    request = Request(settings=read_settings(overrides=overrides), calibration=file, ignore_mismatch=ignore_mismatch)
     if opened is None:
         with pytest.raises(OtherModel, match=r"in bfloat16, got it in float32.*calibrate in float32"):
             resolve(request)
@@ -181,7 +190,7 @@ def test_the_model_computes_as_it_was_calibrated(
 
 
 @pytest.mark.parametrize(
-    ("thinking", "given", "anyway", "refused"),
+    ("thinking", "given", "ignore_mismatch", "refused"),
     [
         ("", "on", False, False),
         ("off", "off", False, False),
@@ -190,10 +199,14 @@ def test_the_model_computes_as_it_was_calibrated(
         ("off", "on", True, False),
     ],
 )
-def test_the_model_thinks_as_it_was_calibrated(tmp_path: Path, thinking: str, given: str, anyway: bool, refused: bool) -> None:
+def test_the_model_thinks_as_it_was_calibrated(
+    tmp_path: Path, thinking: str, given: str, ignore_mismatch: bool, refused: bool
+) -> None:
     file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, thinking=thinking)
     assert read(file).thinking == thinking
-    request = Request(settings=read_settings(overrides=(f"model.thinking={given}",)), calibration=file, anyway=anyway)
+    request = Request(
+        settings=read_settings(overrides=(f"model.thinking={given}",)), calibration=file, ignore_mismatch=ignore_mismatch
+    )
     if refused:
         with pytest.raises(OtherModel, match=rf"with thinking {thinking}, got it with thinking {given}"):
             resolve(request)

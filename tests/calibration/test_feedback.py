@@ -32,7 +32,7 @@ ONE = Judged(
     signal="gram",
     score=0.5,
     threshold=1.0,
-    settings={"samples": 20, "layer": None, "form": "simple"},
+    settings={"signal.samples": 20, "signal.layer": None, "form": "simple"},
     precision="float32",
 )
 
@@ -105,7 +105,7 @@ def test_a_threshold_of_what_was_trusted(tmp_path: Path) -> None:
     trusted = [one for one in read(path) if one.trusted]
     assert (len(source.sample.scores), source.sample.always, source.judged) == (len(trusted), None, True)
     assert (source.method, source.signal, source.identity) == ("seakr", "gram", Identity("lab", "abc"))
-    assert source.settings == {"samples": 20, "layer": None, "form": "simple"}
+    assert source.settings == {"signal.samples": 20, "signal.layer": None, "form": "simple"}
     what, whom = source.warnings
     assert f"{len(trusted)} count" in what
     assert "the threshold can stay or go down" in what
@@ -131,7 +131,7 @@ def test_an_open_gate_judges_everything_and_one_that_always_searches_nothing(tmp
 
 
 def test_other_settings_are_another_gate(tmp_path: Path) -> None:
-    before = [replace(one, settings={"samples": 4}) for one in judged(300)]
+    before = [replace(one, settings={"signal.samples": 4}) for one in judged(300)]
     with pytest.raises(InvalidInput, match="1 are from memory, under the gate as it is now"):
         from_feedback(write(tmp_path / "f", [*before, replace(ONE, answer_id="last")]))
 
@@ -165,7 +165,7 @@ def test_by_command_and_from_python(gnothi: Callable[..., tuple[int, str, str]],
     ("arguments", "said"),
     [
         ((), "needs --target-error"),
-        (("--target-error", "0.2", "--price", "0.1"), "no --price"),
+        (("--target-error", "0.2", "--search-cost", "0.1"), "no --search-cost"),
         (("--target-error", "0.2", "--metric", "em"), "people said which answers are right"),
         (("--target-error", "0.2", "--limit", "5"), "--limit: got one with feedback"),
         (("--target-error", "0.001"), "cannot promise an error of at most 0.001"),

@@ -29,7 +29,7 @@ def calibration(found: Chosen, sign: int = 1) -> Calibration:
         metric="em",
         date="2026-11-22T09:00:00+00:00",
         fires="above" if sign > 0 else "below",
-        settings={"samples": 20, "layer": None},
+        settings={"signal.samples": 20, "signal.layer": None},
         failures=2,
         answers_of="cot",
         details=details_of(found, sign),
@@ -43,7 +43,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     again = read(tmp_path / "deep" / "file.toml")
     assert again.threshold == found.threshold  # to the last bit
     assert as_dict(again) == as_dict(made)
-    assert (again.settings["samples"], again.failures, again.answers_of) == (20, 2, "cot")
+    assert (again.settings["signal.samples"], again.failures, again.answers_of) == (20, 2, "cot")
     assert found.probabilities is not None
     assert again.probability_wrong(0.3) == pytest.approx(found.probabilities.platt([0.3])[0])
     assert found.guarantee is not None
@@ -99,7 +99,7 @@ def test_another_model_is_an_error() -> None:
     made.check_model(Identity("lab", "abc"))
     made.check_model(Identity("a/copy", "abc"))
     made.check_model(Identity("lab"))
-    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*anyway=True"):
+    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*ignore_mismatch=True"):
         made.check_model(Identity("other"))
     with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
         made.check_model(Identity("lab", "xyz"))

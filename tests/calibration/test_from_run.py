@@ -140,9 +140,9 @@ def test_signals_of_a_panel_are_held_against_its_own_answers(tmp_path: Path) -> 
     first, second, _ = found.signals
     assert first.values.tolist() == [0.1, math.inf, -3.0]
     assert first.wrong.tolist() == [False, True, False]
-    assert (second.signal, second.settings["site"], second.settings["position"]) == ("gram", "residual", "last")
+    assert (second.signal, second.settings["signal.site"], second.settings["signal.position"]) == ("gram", "residual", "last")
     assert first.signal == "gram"
-    assert "site" not in first.settings
+    assert "signal.site" not in first.settings
     assert set(found.others) == {"cot", "seakr"}
     assert read_run(tmp_path / "run", never="cot").names == ("cot", "rag")
 

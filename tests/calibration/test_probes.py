@@ -41,7 +41,7 @@ def test_the_same_data_set_under_any_name(
     for name in ("questions.jsonl", "other.jsonl"):
         Path(name).write_text("{}\n")
     spec = probe_of(tmp_path / "probe", learnt, "0123")
-    methods = plan_methods(["compose"], read_settings(overrides=["gate=probe", f"probe={spec}"]))
+    methods = plan_methods(["compose"], read_settings(overrides=["gate=probe", f"signal.probe={spec}"]))
     assert learnt_from(methods, asked) == [spec] * same
     assert learnt_from(methods, asked, "4567") == [spec] * same
     assert learnt_from(methods, asked, "0123") == [spec]
@@ -50,7 +50,7 @@ def test_the_same_data_set_under_any_name(
 
 @pytest.mark.usefixtures("scripted")
 def test_a_run_over_what_a_probe_learnt_from_says_so(gnothi: Run, tmp_path: Path) -> None:
-    given = ("--method", "compose", "--set", "gate=question", "--set", "probe=lab", "--limit", "1")
+    given = ("--method", "compose", "--set", "gate=question", "--set", "signal.probe=lab", "--limit", "1")
     code, _, err = gnothi("eval", "lab-train:one_hop", *given, "--out", str(tmp_path / "seen"))
     assert code == 0
     assert "warning: the probe lab learnt from questions of lab-train:one_hop" in err
@@ -60,7 +60,7 @@ def test_a_run_over_what_a_probe_learnt_from_says_so(gnothi: Run, tmp_path: Path
 @pytest.mark.usefixtures("scripted")
 def test_a_probe_that_does_not_say_of_what_model_it_is(gnothi: Run, tmp_path: Path) -> None:
     spec = probe_of(tmp_path / "probe", "lab-train", "0123")
-    given = ("--method", "compose", "--set", "gate=question", "--set", f"probe={spec}", "--model", "lab")
+    given = ("--method", "compose", "--set", "gate=question", "--set", f"signal.probe={spec}", "--model", "lab")
     code, _, err = gnothi("ask", "Who?", *given)
     assert code == 2
     assert "probe.json lacks 'model'. Expected a folder made by `gnothi train probe`" in err

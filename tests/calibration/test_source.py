@@ -115,7 +115,7 @@ def test_a_run_over_what_its_probe_learnt_from(
     tmp_path: Path, signal: str, dataset: str, fingerprint: str, warned: bool
 ) -> None:
     spec = probe_of(tmp_path / "probe", "lab-train", "0123")
-    made = replay_by(("panel", signal), method__panel__probe=spec, dataset__fingerprint=fingerprint)
+    made = replay_by(("panel", signal), method__panel__signal__probe=spec, dataset__fingerprint=fingerprint)
     warnings = from_replay(replace(made, dataset=dataset), None, None, "").warnings
     assert [f"the probe {spec} learnt from" in one for one in warnings] == [True] * warned
     shutil.rmtree(spec)

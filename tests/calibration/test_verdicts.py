@@ -129,7 +129,7 @@ def test_too_few_decisions_or_no_threshold_are_no_reason_for_a_warning() -> None
 def test_the_warning_says_what_to_do() -> None:
     assert "--method seakr " in (degenerate(gate(0.0), "seakr") or "")
     assert "--method METHOD " in (degenerate(gate(0.0)) or "")
-    assert "`gnothi methods rag` tells" in (degenerate(gate(0.0), "rag") or "")
+    assert "`gnothi list methods rag` tells" in (degenerate(gate(0.0), "rag") or "")
 
 
 def test_where_the_scores_lie() -> None:

@@ -1,4 +1,4 @@
-"""``gnothi ablate`` with a scripted model in place of the laboratory's."""
+"""``gnothi reproduce`` with a scripted model in place of the laboratory's."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import pytest
 
 from gnothi.calibration.file import Calibration
 from gnothi.models.identity import Identity
+from gnothi.reproduce import recipe as recipes
 from gnothi.runs.folder import read_config, read_rows
 from gnothi.session import sources
-from gnothi.studies import study as studies
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt
 from tests.command_line import script, stand_in
 from tests.stopping import Stopping
 
+ABLATIONS = [name for name in recipes.names() if "/" not in name]
 Run = Callable[..., tuple[int, str, str]]
 Json = Callable[..., Any]
 MINE = """
@@ -29,7 +30,7 @@ note = "A note on it."
 
 [settings]
 max_steps = 3
-samples = 4
+signal.samples = 4
 
 [[variant]]
 label = "SeaKR"
@@ -75,24 +76,23 @@ def edited(mine: str, old: str, new: str) -> str:
 
 
 def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, mine: str) -> None:
-    code, out, err = gnothi("ablate")
+    code, out, err = gnothi("list", "recipes")
     assert (code, err) == (0, "")
-    assert all(f"\n  {name} " in f"\n{out}" for name in studies.names())
-    code, out, _ = gnothi("ablate", mine, "--list")
+    assert all(f"\n  {name} " in f"\n{out}" for name in ABLATIONS)
+    code, out, _ = gnothi("reproduce", mine)
     assert code == 0
     flat = " ".join(out.split())
     for said in (
         "* SeaKR",
         "− re-ranking seakr rerank=false",
-        "all set max_steps=3 samples=4",
+        "all set max_steps=3 signal.samples=4",
         "skr; needs reference: a folder",
         "A note",
     ):
         assert said in flat
-    assert [found["name"] for found in gnothi_json("ablate", "--list")] == list(studies.names())
     assert "install" not in flat
-    (found,) = gnothi_json("ablate", mine, "--list")
-    assert [variant["folder"] for variant in found["variants"]] == [
+    found = gnothi_json("reproduce", mine)
+    assert [row["folder"] for row in found["rows"]] == [
         "seakr",
         "re-ranking",
         "retrieve-once",
@@ -102,12 +102,12 @@ def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, m
 
 def test_a_calibration_that_cannot_be_read_or_is_for_nothing_is_refused(gnothi: Run, mine: str, tmp_path: Path) -> None:
     file = tmp_path / "gate.toml"
-    code, _, err = gnothi("ablate", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
+    code, _, err = gnothi("reproduce", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
     assert code == 2
     assert "cannot read the calibration" in err
     made = Calibration("seakr", "energy", 1.0, Identity("lab"), "train", 9, "em", "2026-11-23")
     made.save(file)
-    code, _, err = gnothi("ablate", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
+    code, _, err = gnothi("reproduce", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
     assert code == 2
     assert "--calibration" in err
     assert "no variant of" in " ".join(err.split())
@@ -115,17 +115,17 @@ def test_a_calibration_that_cannot_be_read_or_is_for_nothing_is_refused(gnothi: 
 
 @pytest.mark.parametrize("name", ["iekr", "iekr_m", "iekr_rag"])
 def test_what_a_study_needs_beyond_the_core_is_told(gnothi: Run, name: str) -> None:
-    flat = " ".join(gnothi("ablate")[1].split())
+    flat = " ".join(gnothi("list", "recipes")[1].split())
     assert flat.count("; needs gnothi[dense]") == 3
-    assert "install pip install 'gnothi[dense]'" in " ".join(gnothi("ablate", name, "--list")[1].split())
+    assert "install pip install 'gnothi[dense]'" in " ".join(gnothi("reproduce", name)[1].split())
 
 
-@pytest.mark.parametrize("name", studies.names())
+@pytest.mark.parametrize("name", ABLATIONS)
 def test_every_study_with_a_re_ranker_names_its_extra(name: str) -> None:
-    found = studies.read(name)
-    given = [found.settings, *(variant.settings for variant in found.variants)]
+    found = recipes.read(name)
+    given = [found.study.settings, *(variant.settings for variant in found.study.variants)]
     ranked = any(key.rpartition(".")[2] == "reranker" and value != "none" for one in given for key, value in one.items())
-    assert ranked == (found.extra == "dense")
+    assert ranked == (found.extras == ("dense",))
 
 
 # --- running ---------------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_a_study_is_run_and_its_runs_are_ordinary(
     out = tmp_path / "runs"
     files = [str(tmp_path / name) for name in ("t.csv", "t.md", "t.png")]
     flags = ("--csv", files[0], "--markdown", files[1], "--plot", files[2])
-    found = gnothi_json("ablate", mine, "--limit", "12", "--out", str(out), *flags)
+    found = gnothi_json("reproduce", mine, "--limit", "12", "--out", str(out), *flags)
     assert [variant["label"] for variant in found["variants"]] == ["SeaKR", "− re-ranking", "retrieve once"]
     assert (found["dataset"], found["questions"], found["full"]) == ("lab:one_hop", 12, "SeaKR")
     (left_out,) = found["left_out"]
@@ -146,11 +146,11 @@ def test_a_study_is_run_and_its_runs_are_ordinary(
     assert sorted(path.name for path in out.iterdir()) == ["re-ranking", "retrieve-once", "seakr"]
 
     asked = len(scripted.prompts)
-    assert gnothi_json("ablate", mine, "--limit", "12", "--out", str(out)) == found
+    assert gnothi_json("reproduce", mine, "--limit", "12", "--out", str(out)) == found
     assert len(scripted.prompts) == asked  # finished variants are not run again
 
     # Each is what eval makes of the same settings, and eval goes on with it.
-    same = ("--limit", "12", "--set", "max_steps=3", "--set", "samples=4", "--set", "rerank=false")
+    same = ("--limit", "12", "--set", "max_steps=3", "--set", "signal.samples=4", "--set", "rerank=false")
     (method,) = gnothi_json("eval", "lab:one_hop", "--method", "seakr", *same, "--out", str(out / "re-ranking"))
     assert len(scripted.prompts) == asked
     assert method == json.loads((out / "re-ranking" / "summary.json").read_text(encoding="utf-8"))["methods"][0]
@@ -169,7 +169,7 @@ def test_a_study_is_run_and_its_runs_are_ordinary(
     assert code == 0
     places = [shown.index(f"\n{label} ") for label in ("SeaKR", "− re-ranking", "rag")]
     assert places == sorted(places)
-    assert gnothi("gates", str(out / "seakr"))[0] == 2  # it holds neither never nor always, and says so
+    assert gnothi("calibrate", "--replay", str(out / "seakr"))[0] == 2  # it holds neither never nor always, and says so
     code, shown, _ = gnothi("report", *map(str, sorted(out.iterdir())), "--json", "--html", str(tmp_path / "page.html"))
     assert code == 0
     assert [method["method"] for method in json.loads(shown)[0]["methods"]] == ["SeaKR", "− re-ranking", "rag"]
@@ -177,7 +177,7 @@ def test_a_study_is_run_and_its_runs_are_ordinary(
 
 @pytest.mark.usefixtures("scripted")
 def test_the_table_fits_80_columns(gnothi: Run, mine: str, tmp_path: Path) -> None:
-    code, out, err = gnothi("ablate", mine, "--limit", "8", "--out", str(tmp_path / "runs"))
+    code, out, err = gnothi("reproduce", mine, "--limit", "8", "--out", str(tmp_path / "runs"))
     assert (code, err) == (0, "")
     assert max(len(line) for line in out.splitlines() if not line.startswith("runs: ")) <= 80
     for said in (
@@ -194,10 +194,20 @@ def test_the_table_fits_80_columns(gnothi: Run, mine: str, tmp_path: Path) -> No
 @pytest.mark.usefixtures("scripted")
 def test_packaged_studies_run(gnothi_json: Json, tmp_path: Path) -> None:
     found = gnothi_json(
-        "ablate", "seakr", "lab:one_hop", "--limit", "2", "--only", "LN-Entropy", "--set", "samples=3", "--out", str(tmp_path)
+        "reproduce",
+        "seakr",
+        "lab:one_hop",
+        "--limit",
+        "2",
+        "--only",
+        "LN-Entropy",
+        "--set",
+        "signal.samples=3",
+        "--out",
+        str(tmp_path),
     )
     assert [(one["label"], one["paper"][0]["value"]) for one in found["variants"]] == [("SeaKR", 31.4), ("LN-Entropy", 30.0)]
-    assert read_config(tmp_path / "ln-entropy")["method.seakr.samples"] == 3
+    assert read_config(tmp_path / "ln-entropy")["method.seakr.signal.samples"] == 3
     assert found["dataset"] == "lab:one_hop"
 
 
@@ -212,9 +222,9 @@ def test_a_model_is_opened_once_for_all_that_share_it(
 
     monkeypatch.setattr(sources, "open_model", opening)
     edited(mine, "settings = { k = 2 }", 'settings = { k = 2 }\nmodel = "other"\nindex = "lab"')
-    gnothi_json("ablate", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
+    gnothi_json("reproduce", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
     assert opened == ["lab", "other"]
-    gnothi_json("ablate", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
+    gnothi_json("reproduce", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
     assert opened == ["lab", "other"]
     config = read_config(tmp_path / "runs" / "retrieve-once")
     assert (config["model.name"], config["execution.label"]) == ("other", "retrieve once")
@@ -222,22 +232,22 @@ def test_a_model_is_opened_once_for_all_that_share_it(
 
 @pytest.mark.usefixtures("scripted")
 def test_what_is_common_and_what_is_a_variants_own(gnothi: Run, gnothi_json: Json, mine: str, tmp_path: Path) -> None:
-    gnothi_json("ablate", mine, "--limit", "2", "--out", str(tmp_path / "a"), "--set", "max_steps=2", "--set", "rerank=true")
+    gnothi_json("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "a"), "--set", "max_steps=2", "--set", "rerank=true")
     assert read_config(tmp_path / "a" / "seakr")["method.seakr.max_steps"] == 2
     assert read_config(tmp_path / "a" / "re-ranking")["method.seakr.rerank"] is False
-    code, out, err = gnothi("ablate", mine, "--limit", "2", "--out", str(tmp_path / "b"), "--set", "rag.k=3")
+    code, out, err = gnothi("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "b"), "--set", "rag.k=3")
     assert (code, out) == (2, "")
     assert "every variant" in err
     assert "sets it itself" in err
     assert not (tmp_path / "b").exists()
-    code, _, err = gnothi("ablate", mine, "--limit", "2", "--out", str(tmp_path / "a"))
+    code, _, err = gnothi("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "a"))
     assert code == 2
     assert "made with method.seakr.max_steps = 2, got 3" in err
 
 
 @pytest.mark.usefixtures("scripted")
 def test_only_some_of_the_variants(gnothi_json: Json, gnothi: Run, mine: str, tmp_path: Path) -> None:
-    arguments = ("ablate", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
+    arguments = ("reproduce", mine, "--limit", "3", "--out", str(tmp_path / "runs"))
     found = gnothi_json(*arguments, "--only", "retrieve once")
     assert [one["label"] for one in found["variants"]] == ["SeaKR", "retrieve once"]
     assert [one["label"] for one in gnothi_json(*arguments)["variants"]] == ["SeaKR", "− re-ranking", "retrieve once"]
@@ -250,7 +260,7 @@ def test_only_some_of_the_variants(gnothi_json: Json, gnothi: Run, mine: str, tm
 def test_failed_questions_give_exit_code_1_and_are_tried_again(
     scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ("ablate", mine, "--limit", "4", "--out", str(tmp_path / "runs"))
+    arguments = ("reproduce", mine, "--limit", "4", "--out", str(tmp_path / "runs"))
     with monkeypatch.context() as broken:
         broken.setattr(scripted, "_script", {})
         code, out, _ = gnothi(*arguments)
@@ -267,11 +277,11 @@ def test_failed_questions_give_exit_code_1_and_are_tried_again(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("sekr",), "unknown study (a name, or a TOML file): got 'sekr'. Did you mean 'seakr'?"),
+        (("sekr",), "unknown recipe (a name, or a TOML file): got 'sekr'. Did you mean 'seakr'?"),
         (("mine.toml",), "there is no file mine.toml"),
         (("MINE", "absent.jsonl"), "there is no file"),
         (("MINE", "--set", "treshold=3"), "treshold"),
-        (("MINE", "--set", "samples=many"), "whole number"),
+        (("MINE", "--set", "signal.samples=many"), "whole number"),
         (("MINE", "--model", "openai:x", "--index", "lab", "--workers", "2"), "--workers: got 2"),
         (("MINE", "--model", "openai:x"), "got no index"),
         (("MINE", "--max-tokens", "5"), "which runs here and is free"),
@@ -281,7 +291,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
     scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     given = [mine if one == "MINE" else one for one in arguments]
-    code, out, err = gnothi("ablate", *given, "--out", str(tmp_path / "runs"))
+    code, out, err = gnothi("reproduce", *given, "--out", str(tmp_path / "runs"))
     assert (code, out) == (2, "")
     assert said in err
     assert not (tmp_path / "runs").exists()
@@ -306,7 +316,7 @@ def test_what_cannot_be_is_said_before_anything_is_made(
 def test_a_study_that_cannot_be_run_is_refused_by_file_and_key(
     scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, old: str, new: str, said: str
 ) -> None:
-    code, out, err = gnothi("ablate", edited(mine, old, new), "--out", str(tmp_path / "runs"))
+    code, out, err = gnothi("reproduce", edited(mine, old, new), "--out", str(tmp_path / "runs"))
     assert (code, out) == (2, "")
     assert said in err
     assert "mine.toml" in err
@@ -320,7 +330,7 @@ def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
     model = Scripted(script, name="text-only", capabilities=Capabilities(logprobs=True))
     monkeypatch.setattr(sources, "open_model", stand_in(model))
     edited(mine, "settings = { rerank = false }", 'settings = { signal = "gram" }')
-    code, out, err = gnothi("ablate", mine, "--limit", "2", "--set", "signal=perplexity", "--out", str(tmp_path / "runs"))
+    code, out, err = gnothi("reproduce", mine, "--limit", "2", "--set", "signal=perplexity", "--out", str(tmp_path / "runs"))
     assert (code, out) == (2, "")
     assert "variant '− re-ranking': method 'seakr' needs hidden_states" in err
     assert "--only LABEL" in err
@@ -329,7 +339,7 @@ def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
 
 @pytest.mark.slow
 def test_several_processes_give_the_same(gnothi_json: Json, tmp_path: Path) -> None:
-    arguments = ("ablate", "seakr", "lab:one_hop", "--limit", "4", "--only", "Perplexity", "--set", "samples=3")
+    arguments = ("reproduce", "seakr", "lab:one_hop", "--limit", "4", "--only", "Perplexity", "--set", "signal.samples=3")
     one = gnothi_json(*arguments, "--out", str(tmp_path / "one"))
     two = gnothi_json(*arguments, "--out", str(tmp_path / "two"), "--workers", "2")
     for name in ("seakr", "perplexity"):
@@ -338,10 +348,46 @@ def test_several_processes_give_the_same(gnothi_json: Json, tmp_path: Path) -> N
     assert [variant["em"] for variant in one["variants"]] == [variant["em"] for variant in two["variants"]]
 
 
-def test_out_is_needed_to_run(gnothi: Run, mine: str) -> None:
-    code, _, err = gnothi("ablate", mine)
-    assert code == 2
-    assert "--out is missing" in err
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("MINE", "--data", "folder"), "--data"),
+        (("MINE", "--rehearse"), "--rehearse"),
+        (("MINE", "--trained", "folder"), "--trained"),
+        (("seakr/table1", "lab", "--rehearse"), "QUESTIONS"),
+        (("seakr/table1", "--index", "lab", "--rehearse"), "--index"),
+        (("seakr/table1", "--csv", "table.csv", "--rehearse"), "--csv"),
+        (("seakr/table1",), "--data"),
+    ],
+)
+def test_what_a_recipe_has_no_use_for_is_refused(
+    gnothi: Run, mine: str, tmp_path: Path, arguments: tuple[str, ...], named: str
+) -> None:
+    given = [mine if one == "MINE" else one for one in arguments]
+    code, _, err = gnothi("reproduce", *given, "--out", str(tmp_path / "runs"))
+    assert (code, named in err) == (2, True)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("questions = 5", "got 'questions' without data"),
+        ('data = "nq"', "got data = 'nq', expected an array"),
+        ('data = ["nqq"]', "Did you mean 'nq'"),
+        ('percent = "yes"', "expected true or false"),
+        ("questions = true", "expected a whole number"),
+        ('calls = "all"', "way of counting calls"),
+        ("train = [3]", "expected a table: [[train]]"),
+        ("on.nq = { mdl = 3 }", "expected a table of model"),
+    ],
+)
+def test_keys_of_a_papers_table_are_checked_in_a_file_too(gnothi: Run, mine: str, added: str, said: str) -> None:
+    data = '\ndata = ["nq"]' if not added.startswith(("data", "questions = 5")) else ""
+    code, out, err = gnothi("reproduce", edited(mine, "title", f"{added}{data}\ntitle"))
+    assert (code, out) == (2, "")
+    assert said in err
 
 
 def test_a_gate_that_is_shut_is_judged_by_its_own_answers_as_eval_does(
@@ -358,12 +404,12 @@ def test_a_gate_that_is_shut_is_judged_by_its_own_answers_as_eval_does(
     scripted._script = answers
     edited(mine, "settings = { rerank = false }", "settings = { threshold = inf }")
     run = tmp_path / "runs" / "re-ranking"
-    found = gnothi_json("ablate", mine, "--limit", "12", "--only", "− re-ranking", "--out", str(tmp_path / "runs"))
+    found = gnothi_json("reproduce", mine, "--limit", "12", "--only", "− re-ranking", "--out", str(tmp_path / "runs"))
     (variant,) = [variant for variant in found["variants"] if variant["label"] == "− re-ranking"]
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     assert summary["methods"][0]["gate"]["truth"] == "seakr"
     assert variant["gate_auroc"] == summary["methods"][0]["gate_auroc"] == 1.0
-    same = ("--limit", "12", "--set", "max_steps=3", "--set", "samples=4", "--set", "threshold=inf", "--out", str(run))
+    same = ("--limit", "12", "--set", "max_steps=3", "--set", "signal.samples=4", "--set", "threshold=inf", "--out", str(run))
     assert gnothi_json("eval", "lab:one_hop", "--method", "seakr", *same) == summary["methods"]
 
 
@@ -375,7 +421,7 @@ def test_a_gate_that_is_shut_is_judged_by_its_own_answers_as_eval_does(
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_study_goes_on_and_ends_the_same(gnothi_json: Json, mine: str, tmp_path: Path, how: int) -> None:
     out = tmp_path / "runs"
-    arguments = ["ablate", mine, "--limit", "10", "--concurrency", "2", "--only", "− re-ranking", "--out", str(out)]
+    arguments = ["reproduce", mine, "--limit", "10", "--concurrency", "2", "--only", "− re-ranking", "--out", str(out)]
     process = Stopping("tests.cli.stopping_gnothi", *arguments)
     process.go_until(lambda: (out / "re-ranking").exists() and len(read_rows(out / "re-ranking")) >= 2)
     process.interrupt(how)

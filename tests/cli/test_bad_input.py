@@ -93,7 +93,7 @@ def test_bad_names_and_files(
     ("arguments", "said"),
     [
         (("aks", "x"), "unknown command: got 'aks'. Did you mean 'ask'?"),
-        (("train", "readr"), "unknown command of gnothi train: got 'readr'. Did you mean 'reader'?"),
+        (("train", "readr"), "unknown training: got 'readr'. Did you mean 'reader'?"),
         (("ask", "who", "wrote", "it"), 'Put it in quotes: gnothi ask "who wrote ..."'),
         (("ask", "x", "--set", "seaker.threshold=1"), "got 'seaker.threshold'. Did you mean 'seakr.threshold'?"),
         (("ask", "x", "--set", "method=rag"), "It is a parameter of its own: --method."),

@@ -28,7 +28,7 @@ from tests.cli.test_gates import recorded
 __all__ = ["recorded"]
 
 Run = Callable[..., tuple[int, str, str]]
-LIVE = ("--method", "seakr", "--limit", "60", "--set", "form=simple", "--set", "samples=4")
+LIVE = ("--method", "seakr", "--limit", "60", "--set", "form=simple", "--set", "signal.samples=4")
 
 
 def test_a_guarantee_from_recorded_outcomes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_guarantee_from_recorded_outcomes(gnothi_json: Callable[..., Any], rec
 def test_by_worth_and_with_a_diagram(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     out, diagram = tmp_path / "made.toml", tmp_path / "made.png"
     code, shown, err = gnothi(
-        *("calibrate", recorded, "--signal", "energy_score", "--price", "0.1", "--out", str(out), "--plot", str(diagram))
+        *("calibrate", recorded, "--signal", "energy_score", "--search-cost", "0.1", "--out", str(out), "--plot", str(diagram))
     )
     assert (code, err) == (0, "")
     assert diagram.read_bytes().startswith(b"\x89PNG")
@@ -94,7 +94,7 @@ def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[s
     ("flags", "said"),
     [
         (("--limit", "30"), "--limit: got one with a file of recorded outcomes"),
-        (("--set", "samples=5"), "settings of their own"),
+        (("--set", "signal.samples=5"), "settings of their own"),
         (("--index", "lab"), "no model or index opened"),
         (("--graph", "lab"), "--graph: got one"),
         (("--workers", "2"), "--workers: got one"),
@@ -124,7 +124,7 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
     for arguments, said in (
         (("lob",), "Did you mean 'lab'?"),
         (("lab", "--method", "direct"), "has no gate with a threshold"),
-        (("lab", "--method", "cascade"), "given when it is learnt: `gnothi train gate RUN --target-error 0.1`, say"),
+        (("lab", "--method", "cascade"), "given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`"),
         (("lab", "--method", "skill_rag"), "asks no signal before it retrieves. Name one: --set gate="),
         (("lab", "--method", "compose"), "--method: got 'compose', which asks no signal before it retrieves"),
         (("lab", "--method", "compose", "--set", "gate=never"), "which asks no signal before it retrieves"),
@@ -146,7 +146,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
     command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
     made = gnothi_json(*command)
     assert made["gate"]["signal"] == "gram"
-    assert made["gate"]["settings"]["samples"] == 4
+    assert made["gate"]["settings"]["signal.samples"] == 4
     assert made["model"]["name"] == "lab"
     assert made["model"]["fingerprint"]
     assert made["sample"]["wrong_from_memory"] == 60 - len(known)
@@ -167,14 +167,15 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
     for more, said in (
         (("--model", "openai:other"), "is of model 'lab', got 'openai:other'"),
         (("--set", "threshold=-3"), "and another one from --set threshold=-3"),
-        (("--set", "samples=5"), "was made with samples = 4, got 5"),
-        (("--set", "signal=perplexity"), "no method of seakr uses it (seakr has signal perplexity)"),
+        (("--set", "signal.samples=5"), "was made with signal.samples = 4, got 5"),
+        (("--set", "signal=perplexity"), "signal.samples=4): no signal that is measured has it (seakr measures perplexity"),
+        (("--set", "signal=consistency"), "no method of seakr uses it (seakr has signal consistency)"),
     ):
         code, _, err = gnothi(*evaluate, *more)
         assert code == 2
         assert said in err
-    assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "samples=5", "--anyway")[2]
-    _, shown, _ = gnothi("ask", known[0], "--set", "form=simple", "--set", "samples=4", "--calibration", str(out))
+    assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "signal.samples=5", "--ignore-mismatch")[2]
+    _, shown, _ = gnothi("ask", known[0], "--set", "form=simple", "--set", "signal.samples=4", "--calibration", str(out))
     assert f"{made['gate']['threshold']:.2f}" in shown
 
 
@@ -185,7 +186,7 @@ def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
     unknown = next(one.text for one in lab.questions(lab.world(), "one_hop", 60) if one.text not in known)
     out = tmp_path / "made.toml"
     gnothi_json("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--out", str(out))
-    settings = ("--set", "form=simple", "--set", "samples=4")
+    settings = ("--set", "form=simple", "--set", "signal.samples=4")
     given = (*settings, "--calibration", str(out))
     found = json.loads(gnothi("ask", known[0], *given, "--json")[1])
     (decision,) = found["decisions"]
@@ -266,7 +267,7 @@ def test_it_is_of_the_model_that_the_gate_listens_to(
         "--set",
         "slimplm.proxy=some/proxy",
     )
-    made = gnothi_json("calibrate", "lab:one_hop", *method, "--price", "0.1", "--out", out)
+    made = gnothi_json("calibrate", "lab:one_hop", *method, "--search-cost", "0.1", "--out", out)
     assert made["model"]["name"] == "some/proxy"
     code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)
     assert (code, "slimplm: threshold" in err) == (0, True)
@@ -300,7 +301,7 @@ def test_questions_that_fail_are_told_counted_and_tried_again(
     assert (made["data"]["questions"], made["data"]["failures"]) == (55, 5)
     assert read(out).failures == 5
     assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", str(run))[0] == 1
-    code, shown, err = gnothi("calibrate", str(run), "--price", "0.1", "--out", str(tmp_path / "other.toml"))
+    code, shown, err = gnothi("calibrate", str(run), "--search-cost", "0.1", "--out", str(tmp_path / "other.toml"))
     assert (code, "5 questions of lab:one_hop failed" in err, "of 55 questions" in shown) == (1, True, True)
 
     scripted._script = works
@@ -325,7 +326,7 @@ def test_keqa_by_the_agreement_of_its_tries(scripted: Scripted, gnothi: Run, tmp
     out, run = tmp_path / "made.toml", str(tmp_path / "run")
     keqa = ("--method", "keqa", "--limit", "60", "--set", "decompose=false", "--set", "pick=false", "--set", "tries=7")
     made, err = gnothi(
-        "calibrate", "lab:one_hop", *keqa, "--target-error", "0.2", "--price", "0.1", "--out", str(out), "--json"
+        "calibrate", "lab:one_hop", *keqa, "--target-error", "0.2", "--search-cost", "0.1", "--out", str(out), "--json"
     )[1:]
     assert "fires" not in err  # its gate is held shut, then open: no warning of that
     made = json.loads(made)
@@ -366,9 +367,9 @@ def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Call
     run, out = str(tmp_path / "run"), tmp_path / "made.toml"
     assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", run)[0] == 0
     asked = len(scripted.prompts)
-    made = gnothi_json("calibrate", run, "--target-error", "0.2", "--price", "0.1", "--out", str(out))
+    made = gnothi_json("calibrate", run, "--target-error", "0.2", "--search-cost", "0.1", "--out", str(out))
     assert len(scripted.prompts) == asked
-    assert (made["gate"]["method"], made["gate"]["signal"], made["gate"]["settings"]["samples"]) == ("seakr", "gram", 4)
+    assert (made["gate"]["method"], made["gate"]["signal"], made["gate"]["settings"]["signal.samples"]) == ("seakr", "gram", 4)
     assert (made["model"]["name"], made["data"]["name"], made["data"]["questions"]) == ("lab", "lab:one_hop", 60)
     assert made["gate"]["threshold"] in made["guarantee"]["accepted"]
     assert made["worth"]["price"] == 0.1
@@ -419,7 +420,7 @@ def test_where_the_metric_sees_nothing_right_nothing_is_written(
     truth = _one_hop(20)
     scripted._script = lambda prompt: sentence.format(truth[prompt.question])
     run, out = str(tmp_path / "run"), tmp_path / "made.toml"
-    asked = ("--limit", "20", "--set", "reason=false", "--set", "form=simple", "--set", "samples=2")
+    asked = ("--limit", "20", "--set", "reason=false", "--set", "form=simple", "--set", "signal.samples=2")
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", *asked, "--out", run)[0] == 0
     for dataset, more in ((run, ("--never", "direct")), ("lab:one_hop", (*asked, "--method", "seakr"))):
         code, shown, err = gnothi("calibrate", dataset, *more, "--out", str(out))
@@ -432,7 +433,7 @@ def test_where_memory_is_never_right_the_gate_always_searches(scripted: Scripted
     truth = _one_hop(20)
     scripted._script = lambda prompt: truth[prompt.question] if prompt.passages else "nobody"
     run, out = str(tmp_path / "run"), tmp_path / "made.toml"
-    asked = ("--limit", "20", "--set", "reason=false", "--set", "form=simple", "--set", "samples=2")
+    asked = ("--limit", "20", "--set", "reason=false", "--set", "form=simple", "--set", "signal.samples=2")
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", *asked, "--out", run)[0] == 0
     code, shown, err = gnothi("calibrate", run, "--out", str(out))
     assert (code, err) == (0, "")
@@ -446,7 +447,8 @@ def test_by_one_command_every_signal_and_the_best_one(
 ) -> None:
     teach(scripted)
     monkeypatch.chdir(tmp_path)
-    command = ("calibrate", "lab:one_hop", "--method", "panel", "--limit", "60", "--set", "samples=2", "--price", "0.05")
+    asked = ("--method", "panel", "--limit", "60", "--set", "signal.samples=2")
+    command = ("calibrate", "lab:one_hop", *asked, "--search-cost", "0.05")
     code, shown, err = gnothi(*command)
     assert code == 0, err
     assert "60 questions are asked from memory, then with a search" in err

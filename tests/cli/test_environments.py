@@ -40,7 +40,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("scripted", "nobody")
-@pytest.mark.parametrize("command", [("cache", "info"), ("cache", "clear")])
+@pytest.mark.parametrize("command", [("cache",), ("cache", "--clear")])
 def test_without_a_home_a_folder_for_replies_is_asked_for(gnothi: Run, command: tuple[str, ...]) -> None:
     code, out, err = gnothi(*command)
     assert (code, out) == (2, "")
@@ -57,7 +57,7 @@ def test_without_a_home_but_with_a_folder_or_without_replies_kept_all_works(
     assert gnothi("eval", "lab", "--method", "direct", "--limit", "2", "--no-cache", "--out", run)[0] == 0
     assert gnothi("report", run)[0] == 0
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cäche"))
-    assert gnothi("cache", "info")[0] == 0
+    assert gnothi("cache")[0] == 0
 
 
 @pytest.mark.usefixtures("scripted")
@@ -68,7 +68,7 @@ def test_a_home_that_cannot_be_written(gnothi: Run, tmp_path: Path, monkeypatch:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / home))
     assert gnothi("ask", KNOWN, "--model", "lab")[0] == 0
-    assert gnothi("cache", "info")[0] == 0
+    assert gnothi("cache")[0] == 0
 
 
 @pytest.mark.usefixtures("scripted")
@@ -89,7 +89,7 @@ def test_what_is_no_text(gnothi: Run, notes: Path, tmp_path: Path) -> None:
     assert gnothi("index", "build", str(notes), "--out", index)[0] == 0
     assert gnothi("index", "search", index, "heron")[0] == 0
     assert gnothi("index", "search", index, question)[0] == 0
-    assert gnothi("index", "list", index)[0] == 0
+    assert gnothi("index", "info", index, "--files")[0] == 0
     assert gnothi("ask", question, "--model", "lab", "--index", index, "--method", "rag", "--json")[0] == 0
     assert gnothi("index", "search", "no-\udcfc-index", "heron")[0] == 3
     assert gnothi("ask", "Who?", "--model", "no-\udcfc-model")[0] in (2, 3)

@@ -215,14 +215,14 @@ def test_report(gnothi: Run, tmp_path: Path) -> None:
 def test_report_as_tables_with_prices(gnothi: Run, tmp_path: Path) -> None:
     run, tables = str(tmp_path / "run"), tmp_path / "csv"
     gnothi("eval", "lab", *THREE, "--out", run)
-    code, out, err = gnothi("report", run, "--csv", str(tables), "--price", "prompt=0.15,retrieval=0.01,currency=EUR")
+    code, out, err = gnothi("report", run, "--csv", str(tables), "--prices", "prompt=0.15,retrieval=0.01,currency=EUR")
     assert (code, err) == (0, "")
     assert f"files in {tables}" in " ".join(out.split())
     assert "for each right answer" in " ".join(out.split())
     assert "EUR" in out
     assert len((tables / "methods.csv").read_text(encoding="utf-8").splitlines()) == 4
     for arguments, said in (
-        (("--price", "prompts=1"), "Did you mean 'prompt'"),
+        (("--prices", "prompts=1"), "Did you mean 'prompt'"),
         (("--prices", str(tmp_path / "none.toml")), "cannot read the prices"),
         (("--never", "dirct"), "Did you mean 'direct'"),
     ):

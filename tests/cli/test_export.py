@@ -27,7 +27,9 @@ def test_gates_of_a_table(gnothi: Run, tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     rows = [f"{n % 2},{int(n % 3 > 0)},{1 - n % 2 + n / 1000}" for n in range(60)]
     path.write_text("\n".join(["closed,open,doubt", *rows]))
-    code, said, _ = gnothi("gates", str(path), "--never", "closed", "--always", "open", "--threshold", "doubt=0.5", "--json")
+    code, said, _ = gnothi(
+        "calibrate", "--replay", str(path), "--never", "closed", "--always", "open", "--threshold", "doubt=0.5", "--json"
+    )
     (found,) = json.loads(said)
     assert code == 0
     assert found["signals"]["doubt"]["auroc"] == 1

@@ -1,4 +1,4 @@
-"""``gnothi gates`` on outcomes made up for the purpose, and on a run."""
+"""``gnothi calibrate --replay`` on outcomes made up for the purpose, and on a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from gnothi.cli.main import COMMANDS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -41,7 +39,7 @@ def recorded(tmp_path: Path) -> str:
 
 
 def test_one_document_per_file(gnothi_json: Callable[..., Any], recorded: str) -> None:
-    first, second = gnothi_json("gates", recorded, recorded)
+    first, second = gnothi_json("calibrate", "--replay", recorded, recorded)
     assert first == second
     assert (first["n"], first["metric"], first["dataset"]) == (120, "contained", "some.test")
     assert first["oracle"] > max(first["never"], first["always"])
@@ -55,7 +53,7 @@ def test_one_document_per_file(gnothi_json: Callable[..., Any], recorded: str) -
 
 
 def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
-    code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=2", "--price", "0.1")
+    code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", "perplexity=2", "--search-cost", "0.1")
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     for said in ("never", "oracle", "perplexity at 2: accuracy", "all: helps", "less 0.1 a retrieval", "<2"):
@@ -68,7 +66,8 @@ def test_an_infinite_threshold_can_be_shown_everywhere(
 ) -> None:
     page, folder = tmp_path / "page.html", tmp_path / "csv"
     code, out, err = gnothi(
-        "gates",
+        "calibrate",
+        "--replay",
         recorded,
         "--threshold",
         f"perplexity={value}",
@@ -86,7 +85,7 @@ def test_an_infinite_threshold_can_be_shown_everywhere(
 
 
 def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> None:
-    code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=inf", "--json")
+    code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", "perplexity=inf", "--json")
     assert code == 0, err
     assert json.loads(out)[0]["signals"]["perplexity"]["replayed"]["threshold"] is None
     assert "perplexity: the threshold inf (almost) never retrieves" in err
@@ -102,7 +101,7 @@ def test_questions_without_a_score_are_told(gnothi: Run, recorded: str, tmp_path
         }
     Path(recorded).write_text("\n".join(map(json.dumps, records)))
     page = tmp_path / "page.html"
-    code, out, err = gnothi("gates", recorded, "--html", str(page), "--csv", str(tmp_path))
+    code, out, err = gnothi("calibrate", "--replay", recorded, "--html", str(page), "--csv", str(tmp_path))
     said = " ".join(out.split())
     assert (code, "gram, more: no score for 7 of 120 questions" in said) == (0, True)
     assert "eigen_score: no score for 120 of 120 questions" in said
@@ -115,7 +114,7 @@ def test_questions_without_a_score_are_told(gnothi: Run, recorded: str, tmp_path
 
 
 def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded: str) -> None:
-    code, _, err = gnothi("gates", recorded, "--threshold", "perplexity=0.5", "--json")
+    code, _, err = gnothi("calibrate", "--replay", recorded, "--threshold", "perplexity=0.5", "--json")
     assert code == 0
     assert "warning: some.test: perplexity: the threshold 0.5 (almost) always retrieves. The scores lie between 1." in err
 
@@ -127,9 +126,9 @@ def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded:
         (("--threshold", "perplexity=high"), "expected SIGNAL=VALUE"),
         (("--threshold", "perplexity=nan"), "expected SIGNAL=VALUE with a number"),
         (("--threshold", "=2"), "expected SIGNAL=VALUE"),
-        (("--price", "nan"), "--price': got nan, expected a finite number"),
-        (("--price", "inf"), "--price': got inf, expected a finite number"),
-        (("--price", "-0.1"), "-0.1 is not in the range x>=0"),
+        (("--search-cost", "nan"), "--search-cost': got nan, expected a finite number"),
+        (("--search-cost", "inf"), "--search-cost': got inf, expected a finite number"),
+        (("--search-cost", "-0.1"), "-0.1 is not in the range x>=0"),
         (("--threshold", "perplexty=2"), "Did you mean 'perplexity'"),
         (("--metric", "bleu"), "contained"),
         (("--always", "twice"), "expected twice, a text"),
@@ -140,7 +139,7 @@ def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded:
     ],
 )
 def test_mistakes(gnothi: Run, recorded: str, arguments: tuple[str, ...], said: str) -> None:
-    code, out, err = gnothi("gates", recorded, *arguments)
+    code, out, err = gnothi("calibrate", "--replay", recorded, *arguments)
     assert (code, out) == (2, "")
     assert said in err
 
@@ -148,7 +147,7 @@ def test_mistakes(gnothi: Run, recorded: str, arguments: tuple[str, ...], said: 
 def test_the_frontiers_as_a_picture(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     first, second = tmp_path / "one.png", tmp_path / "two.png"
     for picture in (first, second):
-        assert gnothi("gates", recorded, "--plot", str(picture))[0] == 0
+        assert gnothi("calibrate", "--replay", recorded, "--plot", str(picture))[0] == 0
     assert first.read_bytes().startswith(b"\x89PNG")
     assert first.read_bytes() == second.read_bytes()
 
@@ -156,18 +155,18 @@ def test_the_frontiers_as_a_picture(gnothi: Run, recorded: str, tmp_path: Path) 
 def test_files_of_another_kind(gnothi: Run, tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text('{"question": "?", "answer": "a"}\n')
     for name in ("questions.jsonl", ""):
-        code, _, err = gnothi("gates", str(tmp_path / name))
+        code, _, err = gnothi("calibrate", "--replay", str(tmp_path / name))
         assert code == 2
         assert "line 1: got answers = None" in err or "is not a run" in err
-    assert gnothi("gates", str(tmp_path / "absent"))[0] == 2
+    assert gnothi("calibrate", "--replay", str(tmp_path / "absent"))[0] == 2
 
 
 def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str) -> None:
     path = Path(recorded)
     text = path.read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open")
-    (before,) = gnothi_json("gates", recorded)
+    (before,) = gnothi_json("calibrate", "--replay", recorded)
     path.write_text(text)
-    (found,) = gnothi_json("gates", recorded, "--never", "closed", "--always", "open")
+    (found,) = gnothi_json("calibrate", "--replay", recorded, "--never", "closed", "--always", "open")
     assert found["names"] == {"never": "closed", "always": "open"}
     assert found["signals"] == before["signals"]
 
@@ -175,7 +174,7 @@ def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any]
 def test_a_line_that_is_not_json_is_named(gnothi: Run, recorded: str) -> None:
     path = Path(recorded)
     path.write_text("{question\n" + path.read_text())
-    code, _, err = gnothi("gates", recorded)
+    code, _, err = gnothi("calibrate", "--replay", recorded)
     assert (code, "line 1: got '{question', which is not JSON" in err) == (2, True)
 
 
@@ -183,23 +182,21 @@ def test_a_line_that_is_not_json_is_named(gnothi: Run, recorded: str) -> None:
 def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", "--limit", "24", "--out", run)[0] == 0
-    (found,) = gnothi_json("gates", run)
+    (found,) = gnothi_json("calibrate", "--replay", run)
     assert (found["n"], found["metric"], found["names"]) == (24, "em", {"never": "direct", "always": "rag"})
     assert {name: signal["method"] for name, signal in found["signals"].items()} == {"gram": "seakr"}
     assert list(found["others"]) == ["seakr"]
-    (swapped,) = gnothi_json("gates", run, "--never", "rag", "--always", "direct")
+    (swapped,) = gnothi_json("calibrate", "--replay", run, "--never", "rag", "--always", "direct")
     assert swapped["never"] == found["always"]
-    code, _, err = gnothi("gates", run, "--metric", "contained")
+    code, _, err = gnothi("calibrate", "--replay", run, "--metric", "contained")
     assert (code, "metric of a run" in err) == (2, True)
-
-
-def test_it_is_listed() -> None:
-    assert {"gates", "calibrate"} <= set(COMMANDS)
 
 
 def test_one_page_and_tables_of_what_was_recorded(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     page, folder = tmp_path / "made" / "gates.html", tmp_path / "numbers"
-    code, out, err = gnothi("gates", recorded, "--threshold", "perplexity=2", "--html", str(page), "--csv", str(folder))
+    code, out, err = gnothi(
+        "calibrate", "--replay", recorded, "--threshold", "perplexity=2", "--html", str(page), "--csv", str(folder)
+    )
     assert (code, err) == (0, "")
     assert f"page: {page}" in out
     text = page.read_text(encoding="utf-8")
@@ -225,12 +222,12 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     scripted: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
     run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
-    samples = ("--set", "samples=4")
+    samples = ("--set", "signal.samples=4")
     code, shown, _ = gnothi("eval", "lab", "--method", "panel,rag", "--limit", "40", *samples, "--out", run)
     assert code == 0
     assert "signals measured by panel" in shown
     assert max(len(line) for line in shown.splitlines() if not line.startswith("run: ")) <= 80
-    (found,) = gnothi_json("gates", run)
+    (found,) = gnothi_json("calibrate", "--replay", run)
     assert found["names"] == {"never": "panel", "always": "rag"}
     assert len(found["signals"]) == 14
     code, shown, _ = gnothi("calibrate", run, "--out", out)
@@ -238,15 +235,15 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     assert shown.partition(":")[0] in found["signals"]  # the most valuable one
     made = gnothi_json("calibrate", run, "--signal", "gram.residual.last", "--out", out)
     assert made["gate"]["signal"] == "gram"
-    assert (made["gate"]["settings"]["site"], made["gate"]["settings"]["position"]) == ("residual", "last")
-    place = ("--set", "site=residual", "--set", "position=last")
+    assert (made["gate"]["settings"]["signal.site"], made["gate"]["settings"]["signal.position"]) == ("residual", "last")
+    place = ("--set", "signal.site=residual", "--set", "signal.position=last")
     given = ("--calibration", out, *samples)
     code, shown, _ = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *place, *given, "--json")
     assert code == 0
     assert json.loads(shown)["decisions"][0]["threshold"] == pytest.approx(made["gate"]["threshold"])
     code, _, err = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *given)
     assert code == 2
-    assert "was made with site = residual, got ffn" in err
+    assert "was made with signal.site = residual, got ffn" in err
     code, _, err = gnothi("ask", "Who is it?", "--method", "seakr", *place, *given)
     assert "is for scores of whole replies" in err
     assert "(form = multi_hop)" in err
@@ -254,7 +251,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
 
 
 def test_a_panel_asked_once_prints_a_table(scripted: Any, gnothi: Run) -> None:
-    code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "samples=4")
+    code, out, _ = gnothi("ask", "Who is it?", "--method", "panel", "--set", "signal.samples=4")
     assert code == 0
     assert re.search(r"^ {4}signals  ", out, re.MULTILINE)
     assert re.search(r" gram  +-?\d+\.\d+  1 call, \d+ tokens more", out)
@@ -272,7 +269,7 @@ def test_a_gate_is_learnt_and_says_what_it_looks_at(
     monkeypatch.chdir(tmp_path)  # so that no line holds a long path
     picture, page = Path("weights.svg"), Path("page.html")
     written = ("--plot", str(picture), "--html", str(page))
-    code, out, err = gnothi("gates", recorded, "--learn", "--judge", recorded, "--price", "0.05", *written)
+    code, out, err = gnothi("calibrate", "--learn", recorded, "--judge", recorded, "--search-cost", "0.05", *written)
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     said = " ".join(out.split())
@@ -294,7 +291,7 @@ def test_a_gate_is_learnt_and_says_what_it_looks_at(
 
 
 def test_a_learnt_gate_as_json(gnothi_json: Callable[..., Any], recorded: str) -> None:
-    (found,) = gnothi_json("gates", recorded, "--learn", "--judge", recorded, "--wrong", "1")
+    (found,) = gnothi_json("calibrate", "--learn", recorded, "--judge", recorded, "--wrong-cost", "1")
     assert set(found["ways"]) == {"before the search", "after the search", "cascade"}
     assert found["prices"] == {"search": 0.0, "wrong": 1.0, "tokens": 0.0}
     assert found["never"] < found["ways"]["cascade"]["accuracy"] <= found["oracle"]
@@ -305,12 +302,39 @@ def test_a_learnt_gate_as_json(gnothi_json: Callable[..., Any], recorded: str) -
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--learn", "--csv", "folder"), "--csv: got a value, expected none, for that goes without --learn"),
-        (("--learn", "--threshold", "perplexity=2"), "--threshold: got a value, expected none"),
-        (("--wrong", "2"), "--wrong: got a value, expected none, for that goes with --learn"),
+        (("--learn", "--csv", "folder"), "--csv: got it with --learn"),
+        (
+            ("--learn", "--threshold", "perplexity=2"),
+            "--threshold: got it with --learn, which has no use for it. It goes with --re",
+        ),
+        (("--learn", "--limit", "2"), "--limit: got it with --learn, which has no use for it. Leave it out"),
+        (
+            ("--learn", "--target-harm", "0.1"),
+            "It goes with --learn with --out",
+        ),
+        (("--learn", "--out", "gate", "--html", "page.html"), "--html: got it with --learn with --out"),
+        (("--replay", "--wrong-cost", "2"), "--wrong-cost: got it with --replay"),
+        (("--replay", "--out", "gate"), "--out: got it with --replay"),
+        (("--replay", "--learn"), "got --replay and --learn, expected one of them"),
+        (("--threshold", "perplexity=2"), "--threshold: got it without --replay or --learn"),
+        (("--judge", "RECORDED"), "--judge: got it without --replay or --learn"),
+        (("RECORDED",), "got 2 data sets, expected one"),
     ],
 )
-def test_options_that_go_without_learning_are_refused(gnothi: Run, recorded: str, given: tuple[str, ...], said: str) -> None:
-    code, _, err = gnothi("gates", recorded, *given)
-    assert code == 2
+def test_options_of_another_way_to_calibrate_are_refused(
+    gnothi: Run, recorded: str, given: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    code, out, err = gnothi("calibrate", recorded, *(recorded if word == "RECORDED" else word for word in given))
+    assert (code, out) == (2, "")
     assert said in " ".join(err.split())
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("how", ["--replay", "--learn"])
+def test_what_is_not_there_is_told_before_it_is_read(gnothi: Run, recorded: str, how: str) -> None:
+    code, _, err = gnothi("calibrate", how)
+    assert (code, "expected RUN|FILE..." in err) == (2, True)
+    code, _, err = gnothi("calibrate", how, f"{recorded}l")
+    assert (code, f"Did you mean '{recorded}'" in err) == (2, True)

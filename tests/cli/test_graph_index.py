@@ -95,7 +95,7 @@ def test_sources_are_listed_and_deleted(source: Path, out: str, capsys: pytest.C
 
     def listed() -> list[tuple[str, str]]:
         capsys.readouterr()
-        assert gnothi("list", out, "--json") == 0
+        assert gnothi("info", out, "--files", "--json") == 0
         return [(one["path"], one["state"]) for one in json.loads(capsys.readouterr().out)["sources"]]
 
     assert listed() == [(str(other), "read"), (str(source), "read")]

@@ -97,16 +97,16 @@ def test_sources_are_listed(docs: Path, out: str, capsys: pytest.CaptureFixture[
     gnothi("build", docs, "--out", out)
     (docs / "heron.txt").unlink()
     capsys.readouterr()
-    assert gnothi("list", out) == 0
+    assert gnothi("info", out, "--files") == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [(line[0], *line[3:]) for line in lines] == [("1", "gone", "docs/heron.txt"), ("1", "read", "docs/plums.md")]
-    assert gnothi("list", out, "--json") == 0
+    assert gnothi("info", out, "--files", "--json") == 0
     found: Any = document(capsys)["sources"]
     assert [(one["source"], one["state"], one["passages"], one["path"]) for one in found] == [
         ("docs/heron.txt", "gone", 1, str(docs / "heron.txt")),
         ("docs/plums.md", "read", 1, str(docs / "plums.md")),
     ]
-    assert gnothi("list", f"{out}-not-there") == 3
+    assert gnothi("info", f"{out}-not-there", "--files") == 3
     assert "there is no index" in capsys.readouterr().err
 
 

@@ -16,31 +16,43 @@ Run = Callable[..., tuple[int, str, str]]
 RunJson = Callable[..., Any]
 
 
-@pytest.mark.parametrize("command", ["methods", "models", "datasets", "plugins"])
-def test_a_listing_fits_80_columns(gnothi: Run, command: str) -> None:
-    code, out, err = gnothi(command)
+@pytest.mark.parametrize("kind", ["methods", "signals", "models", "datasets", "plugins"])
+def test_a_listing_fits_80_columns(gnothi: Run, kind: str) -> None:
+    code, out, err = gnothi("list", kind)
     assert (code, err) == (0, "")
     assert all(len(line) <= 80 for line in out.splitlines())
 
 
 def test_every_method_is_listed_with_needs_and_settings(gnothi: Run, gnothi_json: RunJson) -> None:
-    documents = {document["name"]: document for document in gnothi_json("methods")}
+    documents = {document["name"]: document for document in gnothi_json("list", "methods")}
     assert set(documents) == set(methods.names())
     assert documents["seakr"]["needs"] == ["model", "retriever", "hidden states"]
     threshold = next(setting for setting in documents["seakr"]["settings"] if setting["key"] == "threshold")
     assert threshold["default"] == "none"
     assert threshold["help"]
-    assert "threshold=none" in gnothi("methods")[1]
+    assert "threshold=none" in gnothi("list", "methods")[1]
 
 
 def test_one_method_is_explained(gnothi: Run) -> None:
-    out = gnothi("methods", "rag")[1]
+    out = gnothi("list", "methods", "rag")[1]
     assert "Passages to retrieve." in out
     assert "seakr" not in out
 
 
+def test_settings_that_methods_share_stand_once(gnothi: Run, gnothi_json: RunJson) -> None:
+    out = gnothi("list", "methods", "rag")[1]
+    assert "signal.alpha" not in out
+    assert "gnothi list settings" in out
+    assert "signal.alpha=0.001" in gnothi("list", "settings")[1]
+    found = gnothi_json("list", "settings")
+    assert found["signals"]["perplexity"] == []
+    assert "signal.temperature" in found["signals"]["consistency"]
+    own = sum(len(document["settings"]) for document in gnothi_json("list", "methods"))
+    assert own + sum(map(len, found["groups"].values())) <= 220
+
+
 def test_an_unknown_method_is_an_error(gnothi: Run) -> None:
-    code, _, err = gnothi("methods", "raag")
+    code, _, err = gnothi("list", "methods", "raag")
     assert code == 2
     assert "Did you mean 'rag'?" in err
 
@@ -56,11 +68,11 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("offered")
 def test_a_plug_in_is_listed_with_its_origin_and_a_broken_one_is_told(gnothi: Run) -> None:
     warning = "warning: method 'bad' of bad-dist 1.0 (no_such_module:Thing) cannot be loaded: ModuleNotFoundError"
-    code, out, err = gnothi("methods")
+    code, out, err = gnothi("list", "methods")
     assert (code, err.count("\n")) == (0, 1)
     assert err.startswith(warning)
     assert "from    some-dist 2.0" in out
-    code, out, err = gnothi("plugins")
+    code, out, err = gnothi("list", "plugins")
     assert out == "  method mine  some-dist 2.0 (gnothi.methods.rag:RetrieveAlways)\n"
     assert err.startswith(warning)
 
@@ -74,21 +86,21 @@ def test_a_broken_plug_in_harms_nothing_but_itself(gnothi: Run) -> None:
 
 
 def test_data_sets_and_formats_are_listed(gnothi_json: RunJson) -> None:
-    document = gnothi_json("datasets")
+    document = gnothi_json("list", "datasets")
     assert {"lab", "lab:one_hop"} <= {item["name"] for item in document["datasets"]}
     assert {item["name"] for item in document["formats"]} == set(file_formats())
 
 
 def test_a_model_is_opened_and_told_of(gnothi: Run, gnothi_json: RunJson) -> None:
-    told = gnothi_json("models", "lab")
+    told = gnothi_json("list", "models", "lab")
     assert (told["model"], told["attention"], told["ffn"]) == ("lab", "forked", "mlp")
     assert "hidden states" in told["offers"]
     assert told["trial"].startswith("forked equals plain passes")
-    assert told["trial"] in gnothi("models", "lab")[1]
+    assert told["trial"] in gnothi("list", "models", "lab")[1]
 
 
 def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
-    document = gnothi_json("models")
+    document = gnothi_json("list", "models")
     assert "lab" in {item["spec"] for item in document["models"]}
     assert all(setting["key"].startswith("model.") for setting in document["settings"])
     kinds = {

@@ -180,7 +180,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)  # before it can have written
     ended = subprocess.run(
-        [sys.executable, "-m", "gnothi", "methods"],
+        [sys.executable, "-m", "gnothi", "list", "methods"],
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,

@@ -14,8 +14,8 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.mark.parametrize(
     "command",
     [
-        ("gates", "FILE", "--price"),
-        ("calibrate", "FILE", "--out", "OUT", "--price"),
+        ("calibrate", "--replay", "FILE", "--search-cost"),
+        ("calibrate", "FILE", "--out", "OUT", "--search-cost"),
         ("calibrate", "FILE", "--out", "OUT", "--target-error"),
         ("calibrate", "FILE", "--out", "OUT", "--epsilon"),
         ("ask", "Why?", "--max-cost"),

@@ -57,10 +57,10 @@ def test_a_probe_is_made_once_and_used(halves: Scripted, gnothi: Run, tmp_path: 
     asked = len(halves.prompts)
     assert gnothi(*COMMAND, "--out", out) == (code, said, err)
     assert len(halves.prompts) == asked
-    code, said, err = gnothi("ask", ASKED, "--method", "compose", "--set", "gate=probe", "--set", f"probe={out}")
+    code, said, err = gnothi("ask", ASKED, "--method", "compose", "--set", "gate=probe", "--set", f"signal.probe={out}")
     assert code == 0, err
     assert "probe 1.00 > 0.50: unsure, retrieve" in said
-    assert gnothi("ask", ASKED, "--set", "signal=question", "--set", f"probe={out}")[0] == 0
+    assert gnothi("ask", ASKED, "--set", "signal=question", "--set", f"signal.probe={out}")[0] == 0
 
 
 class Layered(Wrapper):
@@ -108,7 +108,7 @@ def test_it_says_why_questions_failed(monkeypatch: pytest.MonkeyPatch, gnothi: R
 
 @pytest.mark.usefixtures("halves")
 def test_json_is_what_the_header_says(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
-    about = gnothi_json(*COMMAND, "--out", str(tmp_path / "p"), "--set", "target=uncertainty", "--set", "samples=3")
+    about = gnothi_json(*COMMAND, "--out", str(tmp_path / "p"), "--set", "target=uncertainty", "--set", "signal.samples=3")
     header = json.loads((tmp_path / "p" / HEADER).read_text())
     assert header.items() >= about.items()
     assert about["target"]["signal"] == "gram"
@@ -124,7 +124,7 @@ def test_a_model_without_states_gives_the_question_only(monkeypatch: pytest.Monk
     assert code == 0, err
     assert "only the signal question was learnt" in err
     assert "reads" not in said
-    ask = ("ask", ASKED, "--method", "compose", "--set", f"probe={tmp_path / 'p'}")
+    ask = ("ask", ASKED, "--method", "compose", "--set", f"signal.probe={tmp_path / 'p'}")
     assert gnothi(*ask, "--set", "gate=question")[0] == 0
     model.capabilities = Capabilities(hidden_states=True)
     code, said, err = gnothi(*ask, "--set", "gate=probe")
@@ -153,19 +153,30 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(sources, "open_model", never)
         ask = ("ask", ASKED, "--method", "compose")
-        assert "but no probe. Give one with --set probe=FOLDER" in refused(*ask, "--set", "gate=probe")
+        assert "but no probe. Give one with --set signal.probe=FOLDER" in refused(*ask, "--set", "gate=probe")
         assert "setting 'signal': got 'question'" in refused("ask", ASKED, "--set", "signal=question")
-        assert "uses no signal that reads it, expected signal=probe or gate=probe" in refused(*ask, "--set", f"probe={out}")
-        assert "holds no probe" in refused(*ask, "--set", "gate=probe", "--set", f"probe={tmp_path}")
-        use = (*ask, "--set", "gate=probe", "--set", f"probe={out}")
+        assert "no signal that is measured has it (compose measures perplexity" in refused(*ask, "--set", f"signal.probe={out}")
+        assert "holds no probe" in refused(*ask, "--set", "gate=probe", "--set", f"signal.probe={tmp_path}")
+        use = (*ask, "--set", "gate=probe", "--set", f"signal.probe={out}")
         assert "is of model 'lab', got 'other'" in refused(*use, "--model", "other", "--index", "lab")
         assert "was made with reason = auto, got false" in refused(*use, "--set", "reason=false")
         evaluate = ("eval", "lab", "--limit", "1", "--out", str(tmp_path / "run"))
-        learnt = ("--set", "signal=probe", "--set", f"probe={out}")
+        learnt = ("--set", "signal=probe", "--set", f"signal.probe={out}")
         assert "got 'other'" in refused(*evaluate, "--model", "other", "--index", "lab", *learnt)
         calibrate = ("calibrate", "lab-train", "--out", str(tmp_path / "c.toml"))
         assert "got 'other'" in refused(*calibrate, "--model", "other", "--index", "lab", *learnt)
-    shut = ("--method", "compose", "--limit", "30", "--target-error", "0.9", "--set", "gate=probe", "--set", f"probe={out}")
+    shut = (
+        "--method",
+        "compose",
+        "--limit",
+        "30",
+        "--target-error",
+        "0.9",
+        "--set",
+        "gate=probe",
+        "--set",
+        f"signal.probe={out}",
+    )
     assert "learnt from questions of lab-train" in gnothi(*calibrate, *shut)[2]
-    assert gnothi(*use, "--set", "reason=false", "--anyway")[0] == 0
-    assert gnothi(*use, "--model", "other", "--index", "lab", "--anyway")[0] == 0
+    assert gnothi(*use, "--set", "reason=false", "--ignore-mismatch")[0] == 0
+    assert gnothi(*use, "--model", "other", "--index", "lab", "--ignore-mismatch")[0] == 0

@@ -73,7 +73,7 @@ def test_an_eval_gives_the_rows_of_the_model_itself(serve: Any, gnothi: Run, tmp
 def test_the_same_eval_again_makes_no_request_and_says_so(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve()
     method, limit = "seakr,cot", 5
-    settings = ("--set", "seakr.signal=consistency", "--set", "seakr.threshold=0.5", "--set", "samples=5")
+    settings = ("--set", "seakr.signal=consistency", "--set", "seakr.threshold=0.5", "--set", "signal.samples=5")
     code, first, _ = gnothi(*evaluation(tmp_path / "first", *settings, method=method, limit=limit))
     assert code == 0
     requests = len(server.requests)
@@ -188,7 +188,7 @@ def test_how_a_model_was_asked_is_told_and_kept(
     serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
 ) -> None:
     serve(Offer(refuses=frozenset({"n", "top_k"})))
-    samples = ("--method", "seakr", "--set", "signal=consistency", "--set", "samples=3")
+    samples = ("--method", "seakr", "--set", "signal=consistency", "--set", "signal.samples=3")
     code, out, _ = gnothi("ask", "Who directed The Hollow Letter?", *MODEL, *samples)
     assert code == 0
     reason = "top_k: Unsupported parameter: 'top_k' is not supported with this model."
@@ -201,13 +201,13 @@ def test_how_a_model_was_asked_is_told_and_kept(
     assert "openai:lab: left out: n: " in out
     kept = json.loads((tmp_path / "run" / "asked.json").read_text(encoding="utf-8"))["openai:lab"]
     assert (kept["without"], reason in kept["why"]) == ("n, top_k", True)
-    opened = gnothi_json("models", "openai:lab")
+    opened = gnothi_json("list", "models", "openai:lab")
     assert (opened["without"], opened["offers"]) == ("top_k", "text, logprobs")  # n was asked for by no trial
-    assert "top_k: Unsupported parameter" in " ".join(gnothi("models", "openai:lab")[1].split())
+    assert "top_k: Unsupported parameter" in " ".join(gnothi("list", "models", "openai:lab")[1].split())
 
 
 def test_a_model_that_runs_here_tells_how(gnothi_json: Callable[..., Any]) -> None:
-    assert "hidden states" in gnothi_json("models", "lab")["offers"]
+    assert "hidden states" in gnothi_json("list", "models", "lab")["offers"]
 
 
 JUDGES = ("--set", "judge=openai:lab", "--set", "utility_judge=openai:lab", "--set", "reader=openai:lab")
@@ -292,14 +292,14 @@ def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch
 def test_cache_info_and_clear(serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
     assert "cache" in main.COMMANDS
     serve()
-    assert gnothi_json("cache", "info") == {"path": str(tmp_path / "cache"), "entries": 0, "bytes": 0, "models": {}}
+    assert gnothi_json("cache") == {"path": str(tmp_path / "cache"), "entries": 0, "bytes": 0, "models": {}}
     gnothi("ask", "Who directed The Hollow Letter?", *MODEL, "--method", "direct")
-    found = gnothi_json("cache", "info")
+    found = gnothi_json("cache")
     assert found["entries"] == 2  # the reply, and what the trial of the server showed
-    code, out, _ = gnothi("cache", "info")
+    code, out, _ = gnothi("cache")
     assert (code, "2 entries" in out) == (0, True)
-    assert "forgot 2 entries" in gnothi("cache", "clear")[1]
-    assert gnothi_json("cache", "info")["entries"] == 0
+    assert "deleted 2 entries" in gnothi("cache", "--clear")[1]
+    assert gnothi_json("cache")["entries"] == 0
 
 
 def test_a_damaged_cache_costs_no_run(serve: Any, gnothi: Run, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_execution_settings_may_change_when_a_run_goes_on(serve: Any, gnothi: Ru
 def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     out = tmp_path / "made.toml"
-    signal = ("--set", "signal=consistency", "--set", "samples=2", "--set", "model.renderer=tagged")
+    signal = ("--set", "signal=consistency", "--set", "signal.samples=2", "--set", "model.renderer=tagged")
     arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "20", "--out", str(out))
     code, said, err = gnothi(*arguments, "--max-tokens", "1500")
     assert (code, said, out.exists()) == (1, "", False)
@@ -344,7 +344,7 @@ def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Ru
 
 def test_a_reranker_says_what_its_pairs_cost(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     serve(Offer(chat=False))
-    arguments = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "4", "--pairs-only", "--graph", "lab")
+    arguments = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "4", "--collect-only", "--graph", "lab")
     remote = ("--model", "openai:lab", "--set", "model.renderer=tagged", "--out", str(tmp_path / "out"))
     code, said, err = gnothi(*arguments, *remote)
     assert (code, err) == (0, "")

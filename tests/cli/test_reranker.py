@@ -40,7 +40,7 @@ def test_what_is_not_there(gnothi: Run, tmp_path: Path) -> None:
 
 
 def test_pairs_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
-    arguments = (*COMMAND, "--pairs-only", "--out", str(tmp_path / "out"))
+    arguments = (*COMMAND, "--collect-only", "--out", str(tmp_path / "out"))
     code, said, err = gnothi(*arguments)
     assert (code, err) == (0, "")
     assert "questions   20; " in said

@@ -38,7 +38,7 @@ def test_nothing_else_in_the_command_line_writes_to_stderr() -> None:
         ("ask", "Who?", "--set", "model.demonstrations=FILE"),
         ("index", "build", "facts.tsv", "--graph", "--templates", "FILE", "--out", "made"),
         ("index", "search", "postgres:FILE", "heron"),
-        ("ablate", "FILE", "--out", "made"),
+        ("reproduce", "FILE", "--out", "made"),
         ("report", "run", "--prices", "FILE"),
         ("eval", "lab", "--method", "direct", "--out", "run"),
     ],

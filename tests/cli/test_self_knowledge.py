@@ -37,7 +37,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
 
 
 def test_answers_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
-    arguments = (*COMMAND, "--limit", "12", "--answers-only", "--out", str(tmp_path / "out"))
+    arguments = (*COMMAND, "--limit", "12", "--collect-only", "--out", str(tmp_path / "out"))
     code, said, err = gnothi(*arguments)
     assert (code, err) == (0, "")
     assert "questions  12" in said

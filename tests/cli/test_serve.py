@@ -21,15 +21,12 @@ from tests.patience import PATIENCE
 KNOWN = {"model": "gnothi/direct", "stream": True, "messages": [{"role": "user", "content": "Who directed The Amber Harbour?"}]}
 
 
-def test_what_is_not_installed_is_named(
-    gnothi: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_not_installed_is_named(gnothi: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [name for name in sys.modules if name.startswith("gnothi.serving")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    for arguments in ([], ["keys", "list", "--file", str(tmp_path / "keys.json")]):
-        code, _, err = gnothi("serve", *arguments)
-        assert (code, "pip install 'gnothi[serving]'" in err) == (3, True)
+    code, _, err = gnothi("serve")
+    assert (code, "pip install 'gnothi[serving]'" in err) == (3, True)
 
 
 def test_a_port_that_is_taken_is_told(gnothi: Callable[..., tuple[int, str, str]]) -> None:

@@ -46,6 +46,27 @@ def test_json_is_the_header(gnothi: Run, tmp_path: Path) -> None:
     assert {json.loads(line)["form"] for line in (tmp_path / LABELS).read_text().splitlines()} == {"alone"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("reader", "lab-train", "--encoder", "x"), "--encoder: got it with train reader, expected it with utility-reference"),
+        (("probe", "lab-train", "--index", "lab"), "--index: got it with train probe"),
+        (("probe", "lab-train", "--collect-only"), "--collect-only: got it with train probe"),
+        (("complexity", "run", "--limit", "3"), "--limit: got it with train complexity, which asks no model"),
+        (("complexity", "run", "--set", "stepps=rag"), "Did you mean 'steps'?"),
+        (("knowledge-reference", "run", "--set", "labels=better,right"), "labels"),
+        (("complexity", "one", "other"), "got 2 arguments, expected one RUN"),
+        (("probe",), "got no QUESTIONS"),
+    ],
+)
+def test_what_a_kind_of_training_does_not_take_is_refused(
+    gnothi: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = gnothi("train", *arguments, "--out", str(tmp_path / "out"))
+    assert (code, out, said in err) == (2, "", True)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.usefixtures("scripted")
 def test_several_data_sets_make_one_reference(gnothi: Run, tmp_path: Path) -> None:
     both = ("lab-train:one_hop", "lab-train:two_hop")
@@ -139,11 +160,11 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
     rows = tmp_path / "run" / "rows.jsonl"
     whole = rows.read_text("utf-8").splitlines(keepends=True)
     rows.write_text("".join(line for line in whole if "Really?" not in line), "utf-8")
-    code, said, err = gnothi("train", "knowledge-reference", run, "--out", known, "--labels", "right")
+    code, said, err = gnothi("train", "knowledge-reference", run, "--out", known, "--set", "labels=right")
     assert code == 0
     assert "1 known, 1 unknown, 0 left out" in said
     assert "is unfinished: learnt from 4 of 6 answers" in " ".join(err.split())
-    counts = gnothi_json("train", "knowledge-reference", run, "--out", known, "--labels", "right")
+    counts = gnothi_json("train", "knowledge-reference", run, "--out", known, "--set", "labels=right")
     assert counts == {"known": 1, "unknown": 1, "undecided": 0, "overlooked": 0}
     settings = ("--method", "skr", "--set", f"reference={known}", "--set", "neighbours=1")
     code, said, _ = gnothi("ask", asked, *settings)
@@ -163,7 +184,7 @@ def test_a_complexity_classifier_is_made_of_a_run_and_used(
     lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}] * 2
     questions.write_text("".join(json.dumps({"id": str(number)} | line) + "\n" for number, line in enumerate(lines)))
     assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,rag", "--out", run)[0] == 0
-    methods = ("--memory", "direct", "--steps", "rag")
+    methods = ("--set", "memory=direct", "--set", "steps=rag")
     code, said, err = gnothi("train", "complexity", run, "--out", learnt)
     assert (code, said) == (2, "")
     assert "gnothi eval TRAINING-QUESTIONS --method cot,rag,ircot" in err
@@ -180,11 +201,11 @@ def test_a_complexity_classifier_is_made_of_a_run_and_used(
 
 
 @pytest.mark.usefixtures("scripted")
-@pytest.mark.parametrize("made", ["complexity", "knowledge-reference", "gate"])
-def test_a_run_over_test_questions_teaches_nothing(gnothi: Run, tmp_path: Path, made: str) -> None:
+@pytest.mark.parametrize("command", ["train complexity", "train knowledge-reference", "calibrate --learn"])
+def test_a_run_over_test_questions_teaches_nothing(gnothi: Run, tmp_path: Path, command: str) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag", "--limit", "2", "--out", str(run))[0] == 0
-    code, said, err = gnothi("train", made, str(run), "--out", str(out))
+    code, said, err = gnothi(*command.split(), str(run), "--out", str(out))
     assert (code, said) == (2, "")
     assert f"{run}: got the data set 'lab:one_hop'" in err
     assert "'lab-train:one_hop'" in err
@@ -202,11 +223,11 @@ def test_a_gate_is_learnt_of_a_run_and_used(
     lines = [{"question": KNOWN, "answers": ["Ada Bram"]}, {"question": asked, "answers": [true]}] * 20
     questions.write_text("".join(json.dumps({"id": str(number)} | line) + "\n" for number, line in enumerate(lines)))
     assert gnothi("eval", str(questions), "--model", "lab", "--method", "direct,cascade", "--out", run)[0] == 0
-    code, said, err = gnothi("train", "gate", run, "--price", "0.1", "--out", learnt)
+    code, said, err = gnothi("calibrate", "--learn", run, "--search-cost", "0.1", "--out", learnt)
     assert (code, err) == (0, "")
     assert "40 questions, em; learnt on the other questions" in " ".join(said.split())
     assert f"gate: {learnt}" in said
-    (found,) = gnothi_json("train", "gate", run, "--price", "0.1", "--out", learnt)["other"]
+    (found,) = gnothi_json("calibrate", "--learn", run, "--search-cost", "0.1", "--out", learnt)["other"]
     assert found["prices"] == {"search": 0.1, "wrong": 0.0, "tokens": 0.0}
     assert "passage by passage" in " ".join(said.split())
     assert [step["stage"] for step in found["steps"]] == ["draft", "reading"]  # a look at each passage changes nothing here
@@ -224,16 +245,16 @@ def test_a_gate_is_learnt_of_a_run_and_used(
     parts = ("--set", "compose.gate=learned", "--set", f"compose.learned={learnt}")
     settings = ("--method", "direct,rag,cascade,compose", "--set", f"cascade.learned={learnt}", *parts)
     assert gnothi("eval", str(questions), "--model", "lab", *settings, "--out", gated)[0] == 0
-    (replayed,) = gnothi_json("gates", gated)
+    (replayed,) = gnothi_json("calibrate", "--replay", gated)
     here, there = (replayed["signals"][f"{name}: learned"] for name in ("compose", "cascade"))
     assert here == there | {"method": "compose"}
     assert here["auroc"] == 1.0
-    code, _, err = gnothi("train", "gate", gated, "--out", learnt)
+    code, _, err = gnothi("calibrate", "--learn", gated, "--out", learnt)
     assert code == 2
     assert "expected it without one" in " ".join(err.split())
-    code, _, err = gnothi("train", "gate", run, "--target-error", "0.1", "--out", learnt)
+    code, _, err = gnothi("calibrate", "--learn", run, "--target-error", "0.1", "--out", learnt)
     assert code == 2
     assert "cannot promise an error of at most 0.1" in " ".join(err.split())
-    promised = gnothi_json("train", "gate", run, "--target-error", "0.9", "--epsilon", "0.5", "--out", learnt)
+    promised = gnothi_json("calibrate", "--learn", run, "--target-error", "0.9", "--epsilon", "0.5", "--out", learnt)
     assert promised["errors"]["target_error"] == 0.9
     assert json.loads((tmp_path / "gate" / "gate.json").read_text())["doubt"] == pytest.approx(promised["errors"]["threshold"])

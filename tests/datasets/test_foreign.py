@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.datasets import load
-from gnothi.datasets.unanswered import load_unanswered
+from gnothi.datasets.registry import load_unanswered
 from gnothi.errors import InvalidInput
 from gnothi.types import Question
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,17 +25,19 @@ def kept(made: gnothi.Calibration) -> dict[str, object]:
 @pytest.mark.slow
 def test_it_is_the_command_lines(scripted: Scripted, gnothi_run: Run, tmp_path: Path) -> None:
     known = teach(scripted)
-    given = ("--method", "seakr", "--set", "form=simple", "--set", "samples=4", "--limit", "60", "--price", "0.1")
+    given = ("--method", "seakr", "--set", "form=simple", "--set", "signal.samples=4", "--limit", "60", "--search-cost", "0.1")
     assert gnothi_run("calibrate", "lab:one_hop", *given, "--out", str(tmp_path / "typed.toml"))[0] == 0
     typed = read(tmp_path / "typed.toml")
-    with gnothi.open("seakr", form="simple", samples=4) as rag:
-        held = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.1)
-        written = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.1, out=tmp_path / "held.toml")
+    with gnothi.open("seakr", form="simple", signal={"samples": 4}) as rag:
+        held = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.1)
+        written = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.1, out=tmp_path / "held.toml")
     assert kept(typed) == kept(held) == kept(written) == kept(read(tmp_path / "held.toml"))
     asked = len(scripted.prompts)
-    gnothi.calibrate("seakr", "lab:one_hop", limit=60, price=0.1, out=tmp_path / "held.toml", form="simple", samples=4)
+    gnothi.calibrate(
+        "seakr", "lab:one_hop", limit=60, search_cost=0.1, out=tmp_path / "held.toml", form="simple", **{"signal.samples": 4}
+    )
     assert len(scripted.prompts) == asked  # answers are kept beside the file
-    with gnothi.open("seakr", form="simple", samples=4, calibration=held) as rag:
+    with gnothi.open("seakr", form="simple", signal={"samples": 4}, calibration=held) as rag:
         assert rag.settings["threshold"] == held.threshold
         assert "threshold" in rag.told[0]
         trusted = rag.ask(known[0])
@@ -44,18 +47,21 @@ def test_it_is_the_command_lines(scripted: Scripted, gnothi_run: Run, tmp_path: 
 
 async def test_awaited_and_refused(scripted: Scripted) -> None:
     teach(scripted)
-    async with await gnothi.aopen("seakr", form="simple", samples=4) as rag:
+    async with await gnothi.aopen("seakr", form="simple", signal={"samples": 4}) as rag:
         with pytest.raises(PromiseRefused):
             await gnothi.acalibrate(rag, "lab:one_hop", limit=30, target_error=0.001)
 
 
 def test_from_a_run(scripted: Scripted, tmp_path: Path) -> None:
     teach(scripted)
-    run = gnothi.evaluate("lab:one_hop", ["cot", "rag", "seakr"], tmp_path / "run", limit=60, settings={"samples": 4})
+    run = gnothi.evaluate("lab:one_hop", ["cot", "rag", "seakr"], tmp_path / "run", limit=60, settings={"signal.samples": 4})
     asked = len(scripted.prompts)
-    made = gnothi.calibrate("seakr", run.path, price=0.05)
+    made = gnothi.calibrate("seakr", run.path, search_cost=0.05)
     assert (made.signal, made.answers_of, made.questions) == ("gram", "cot", 60)
     assert len(scripted.prompts) == asked
+
+
+TWO: dict[str, Any] = {"signal.samples": 2}
 
 
 def test_every_signal_and_the_best_one(scripted: Scripted, gnothi_run: Run, tmp_path: Path) -> None:
@@ -64,21 +70,21 @@ def test_every_signal_and_the_best_one(scripted: Scripted, gnothi_run: Run, tmp_
         "--method",
         "panel",
         "--set",
-        "samples=2",
+        "signal.samples=2",
         "--limit",
         "60",
-        "--price",
+        "--search-cost",
         "0.05",
         "--out",
         str(tmp_path / "typed.toml"),
     )
     assert gnothi_run("calibrate", "lab:one_hop", *given)[0] == 0
     asked = len(scripted.prompts)
-    made = gnothi.calibrate("panel", "lab:one_hop", limit=60, price=0.05, samples=2, out=tmp_path / "typed.toml")
+    made = gnothi.calibrate("panel", "lab:one_hop", limit=60, search_cost=0.05, out=tmp_path / "typed.toml", **TWO)
     assert len(scripted.prompts) == asked  # the same call goes on
     assert made.method == "panel"
-    with gnothi.open("panel", samples=2) as rag:
-        held = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.05)
-        chosen = gnothi.calibrate(rag, "lab:one_hop", limit=60, price=0.05, signal="perplexity")
+    with gnothi.open("panel", **TWO) as rag:
+        held = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.05)
+        chosen = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.05, signal="perplexity")
     assert kept(made) == kept(held) == kept(read(tmp_path / "typed.toml"))
     assert chosen.signal == "perplexity"

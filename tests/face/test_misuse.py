@@ -96,7 +96,7 @@ MISUSES: dict[str, tuple[Callable[[Path], object], str]] = {
     "no index": (opened("rag", model=OTHER), r"method 'rag' looks for evidence and got no index: give index=PATH"),
     "an index that is not there": (opened("rag", index="./nowhere"), r"nowhere"),
     "a model that is not there": (opened("direct", model="./nowhere"), r"cannot load model"),
-    "a missing probe": (opened("seakr", signal="probe"), r"signal.*'probe'.*but no probe\. Give one with probe=FOLDER"),
+    "a missing probe": (opened("seakr", signal="probe"), r"signal.*'probe'.*but no probe\. Give one with signal\.probe=FOLDER"),
     "a signal that is no signal": (opened("seakr", signal=object()), r"signal"),
     "a judge that is no model": (
         opened("keqa", index="lab", judge=Unfinished()),

@@ -107,7 +107,7 @@ def test_a_function_says_what_it_cannot() -> None:
 
     with pytest.raises(MissingCapability, match="hidden_states"):
         gnothi.open("seakr", model=model_of_mine, index=plain)
-    with gnothi.open("seakr", model=model_of_mine, index=plain, signal="consistency", samples=3) as rag:
+    with gnothi.open("seakr", model=model_of_mine, index=plain, signal={"name": "consistency", "samples": 3}) as rag:
         assert rag.ask(QUESTION).text == "bread"
 
 

@@ -198,9 +198,9 @@ def test_a_loop_ends_with_its_last_reference() -> None:
 
 
 def test_closing_twice_does_no_harm_and_settings_are_shown(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text("samples = 3\n[seakr]\nthreshold = -2.5\n")
-    rag = gnothi.open("seakr", model=model(), config=tmp_path / "mine.toml", top_k=7)
-    assert (rag.settings["samples"], rag.settings["threshold"], rag.settings["top_k"]) == (3, -2.5, 7)
+    (tmp_path / "mine.toml").write_text("signal.samples = 3\n[seakr]\nthreshold = -2.5\n")
+    rag = gnothi.open("seakr", model=model(), config=tmp_path / "mine.toml", signal={"top_k": 7})
+    assert (rag.settings["signal.samples"], rag.settings["threshold"], rag.settings["signal.top_k"]) == (3, -2.5, 7)
     rag.close()
     rag.close()
     assert "closed" in repr(rag)

@@ -53,7 +53,7 @@ def test_it_weighs_where_it_has_a_step_and_takes_the_missing_for_doubtful(gate: 
 
 @pytest.mark.parametrize("change", ["format", "columns", "scale", "steps", "look", "optional"])
 def test_a_broken_folder_is_refused(gate: LearnedGate, tmp_path: Path, change: str) -> None:
-    with pytest.raises(InvalidInput, match=r"holds no learnt gate: cannot read gate.json. Make one with `gnothi train gate`"):
+    with pytest.raises(InvalidInput, match=r"cannot read gate.json. Make one with `gnothi calibrate --learn`"):
         open_gate(tmp_path)
     write_gate(tmp_path, gate, {})
     document = json.loads((tmp_path / FILE).read_text())
@@ -70,5 +70,5 @@ def test_a_broken_folder_is_refused(gate: LearnedGate, tmp_path: Path, change: s
     else:
         del document["steps"]
     (tmp_path / FILE).write_text(json.dumps(document))
-    with pytest.raises(InvalidInput, match="expected a folder made by `gnothi train gate`"):
+    with pytest.raises(InvalidInput, match="expected a folder made by `gnothi calibrate --learn`"):
         open_gate(tmp_path)

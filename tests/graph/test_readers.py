@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.graph.readers import parser
-from gnothi.graph.readers.base import LABEL, Malformed, Triple
-from gnothi.graph.readers.conceptnet import ConceptNet
-from gnothi.graph.readers.jsonl import JsonLines
-from gnothi.graph.readers.ntriples import NTriples, local_name
-from gnothi.graph.readers.tsv import Tsv
+from gnothi.graph.readers import LABEL, ConceptNet, JsonLines, Malformed, NTriples, Triple, Tsv, local_name, parser
 from gnothi.retrieval.ingest.base import START, Checkpoint, Unreadable
 from gnothi.retrieval.ingest.lines import lines
 

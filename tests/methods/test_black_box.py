@@ -56,7 +56,7 @@ class BlackBox(Scripted):
 async def test_seakr_runs_on_consistency_from_the_first_draft_to_the_last_choice() -> None:
     """Disagreement opens the gate, agreement picks the passage and ranks the two answers."""
     model, retriever = BlackBox(), ScriptedRetriever([DISH, FILM])
-    seakr = methods.create("seakr", {"model": model, "retriever": retriever}, {"signal": "consistency", "samples": 8})
+    seakr = methods.create("seakr", {"model": model, "retriever": retriever}, {"signal": "consistency", "signal.samples": 8})
     with events.record() as recorded:
         answer = await seakr(QUESTION)
     assert (answer.text, answer.evidence, answer.uncertainty) == ("Kestrel", (FILM,), 0.0)

@@ -17,6 +17,7 @@ from gnothi.filtering.complexity import Probabilities
 from gnothi.filtering.knowledge import Neighbours
 from gnothi.methods.compose import Compose, OtherGate
 from gnothi.methods.steps.parts import CERTAINTY
+from gnothi.methods.steps.settings import Measuring
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.seeding import question_scope
@@ -330,7 +331,10 @@ def test_every_part_goes_with_every_other() -> None:
         "answer": 3,
     }
     for parts in product(*SLOTS.values()):
-        settings: dict[str, Any] = {**dict(zip(SLOTS, parts, strict=True)), **beside(parts[0], parts[-1])}
+        given = {**dict(zip(SLOTS, parts, strict=True)), **beside(parts[0], parts[-1])}
+        settings: dict[str, Any] = {key: one for key, one in given.items() if key != "signal.probe"}
+        if "signal.probe" in given:
+            settings["measuring"] = Measuring(probe=given["signal.probe"])
         if parts[0] != "never" or parts[1:] == ("question", "none", "read"):
             Compose(Scripted(script), ScriptedRetriever([]), **settings)
         else:
@@ -351,7 +355,7 @@ async def test_every_part_works_with_every_other() -> None:
             needed = beside(parts["gate"], parts["answer"])
             resources = {"model": Scripted(script), "retriever": ScriptedRetriever([A, B]), **needed}
             settings = {key: value for key, value in needed.items() if key == "gate_threshold"}
-            answer = await methods.create("compose", resources, {**parts, **settings, "samples": 4})(QUESTION)
+            answer = await methods.create("compose", resources, {**parts, **settings, "signal.samples": 4})(QUESTION)
             assert answer.text in ("Corda", "Nowhere"), parts
             assert parts["answer"] != "read" or answer.text == "Corda" or not answer.evidence, parts
 
@@ -366,8 +370,8 @@ def beside(gate: str, answer: str = "read") -> dict[str, Any]:
     """What a gate, and a way of answering, need beside their names."""
     needed: dict[str, dict[str, Any]] = {
         "energy": {"gate_threshold": -9.0},
-        "probe": {"probe": probe_saying(0.9)},
-        "question": {"probe": probe_saying(0.9)},
+        "probe": {"signal.probe": probe_saying(0.9)},
+        "question": {"signal.probe": probe_saying(0.9)},
         "neighbours": {"knowledge": Learnt(0.9, 0.9)},
         "complexity": {"classifier": Learnt(0.9, 0.9)},
     }
@@ -381,7 +385,7 @@ async def test_a_gate_that_foresees_makes_no_draft_that_nobody_needs(gate: str) 
         model, learnt = Scripted(script), Learnt(chance, chance)
         beside = {"neighbours": {"knowledge": learnt}, "complexity": {"classifier": learnt}}
         resources = {"model": model, "retriever": ScriptedRetriever([A, B])}
-        resources |= beside.get(gate, {"probe": probe_saying(chance)})
+        resources |= beside.get(gate, {"signal.probe": probe_saying(chance)})
         with events.record() as recorded:
             await methods.create("compose", resources, {"gate": gate, "reason": False, **settings})(QUESTION)
         assert [event.verdict for event in recorded if isinstance(event, events.Decided)] == [

@@ -48,7 +48,7 @@ def verdicts(recorded: list[Any]) -> list[str]:
 
 
 async def learnt(prices: Prices, folder: Path) -> LearnedGate:
-    """Of a run of ``cascade`` without a gate over the questions, as ``gnothi train gate`` learns it."""
+    """Of a run of ``cascade`` without a gate over the questions, as ``gnothi calibrate --learn`` learns it."""
     never, always, rows = [], [], []
     for question in QUESTIONS:
         memory, _ = await answered("cot", None, question)
@@ -118,7 +118,7 @@ async def test_another_threshold_may_stand_for_the_price(threshold: float | None
 @pytest.mark.parametrize("gate", ["always", "perplexity", "consistency"])
 async def test_another_gate_may_search(gate: str, gains: dict[str, float], text: str, chosen: list[str]) -> None:
     learned = Fixed(gains)
-    settings: dict[str, Any] = {} if gate == "always" else {"gate_threshold": -1.0, "samples": 2}
+    settings: dict[str, Any] = {} if gate == "always" else {"gate_threshold": -1.0, "signal.samples": 2}
     answer, recorded = await answered("compose", learned, QUESTION, gate=gate, answer="learned", **settings)
     searched = [] if gate == "always" else [f"{gate} retrieve retrieve"]
     assert (answer.text, verdicts(recorded)) == (text, [*searched, *(f"learned {one}" for one in chosen)])
@@ -139,10 +139,10 @@ async def test_a_draft_that_was_measured_is_not_made_again() -> None:
 @pytest.mark.parametrize(
     ("gate", "settings", "said"),
     [
-        (None, {"gate": "learned"}, "'gate': got learned.*learned=FOLDER, made by `gnothi train gate`"),
-        (None, {"answer": "learned"}, "'answer': got learned.*learned=FOLDER, made by `gnothi train gate`"),
+        (None, {"gate": "learned"}, "'gate': got learned.*learned=FOLDER, made by `gnothi calibrate --learn`"),
+        (None, {"answer": "learned"}, "'answer': got learned.*learned=FOLDER, made by `gnothi calibrate --learn`"),
         (Fixed({}), {"gate": "gram"}, "gate=gram with answer=read has no use for it; expected gate=learned or answer=learned"),
-        (Fixed({"reading": 0.5}), {"gate": "learned"}, "decides nothing before a search.*--price 0.02.*gate='always'"),
+        (Fixed({"reading": 0.5}), {"gate": "learned"}, "decides nothing before a search.*--search-cost 0.02.*gate='always'"),
         (Fixed({}), {"gate": "never", "answer": "learned"}, "gate=never retrieves nothing"),
     ],
 )

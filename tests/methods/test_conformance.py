@@ -36,7 +36,9 @@ ABLATIONS: dict[str, dict[str, object]] = {
     "rationales": {"strategy": "rationales"},
     "knowledge": {"strategy": "knowledge"},
     "steps": {"rationale_score": "steps"},
-    "residual": {"site": "residual", "position": "last", "layer": 2, "samples": 5},
+    "residual": {
+        f"signal.{key}": one for key, one in {"site": "residual", "position": "last", "layer": 2, "samples": 5}.items()
+    },
     "simple": {"form": "simple", "max_tokens": 60},
 }
 
@@ -45,7 +47,7 @@ class Learnt(MethodConformance):
     """With a probe, which takes every answer for wrong."""
 
     def resources(self, model: Scripted | None = None, retriever: WordRetriever | None = None) -> dict[str, object]:
-        return super().resources(model, retriever) | {"probe": probe_saying(0.9)}
+        return super().resources(model, retriever) | {"signal.probe": probe_saying(0.9)}
 
 
 class TestDirect(MethodConformance):

@@ -34,7 +34,7 @@ async def answered(
     name: str, capabilities: Capabilities = EVERYTHING, **settings: Any
 ) -> tuple[Answer, dict[str, float | None]]:
     model = Traced(Seeded(Scripted(script, capabilities=capabilities)))
-    method = methods.create(name, {"model": model, "probe": settings.pop("probe", None)}, settings)
+    method = methods.create(name, {"model": model, "signal.probe": settings.pop("probe", None)}, settings)
     with events.record() as seen:
         answer = await method(QUESTION)
     found = [event for event in seen if isinstance(event, events.Gauged)]
@@ -45,12 +45,12 @@ async def answered(
 @pytest.mark.parametrize(("reason", "other"), [(True, "cot"), (False, "direct")])
 @pytest.mark.parametrize("signal", [None, "consistency"])
 async def test_the_answer_is_that_of_a_method_from_memory(reason: bool, other: str, signal: str | None) -> None:
-    answer, _ = await answered("panel", reason=reason, signal=signal, samples=5)
-    assert answer == (await answered(other, signal=signal, samples=5))[0]
+    answer, _ = await answered("panel", reason=reason, signal=signal, **{"signal.samples": 5})
+    assert answer == (await answered(other, signal=signal, **{"signal.samples": 5}))[0]
 
 
 async def test_every_signal_at_every_place() -> None:
-    _, scores = await answered("panel", samples=6, layer=1, reason=True)
+    _, scores = await answered("panel", reason=True, **{"signal.samples": 6, "signal.layer": 1})
     elsewhere = [
         f"gram.{site}.{position}" for site in SITES for position in POSITIONS if (site, position) != ("ffn", "fed_eos")
     ]
@@ -61,17 +61,18 @@ async def test_every_signal_at_every_place() -> None:
     for name, score in scores.items():
         if name.startswith("gram"):
             settings = place_of(name)[1]
-            spec = replace(StateSpec(1), **{key: settings[key] for key in ("site", "position") if key in settings})  # type: ignore[arg-type]
+            where: Any = {key: settings[f"signal.{key}"] for key in ("site", "position") if f"signal.{key}" in settings}
+            spec = replace(StateSpec(1), **where)
             measured = await Gram(Sampling(6), spec).measure(model, ask(REASON, QUESTION), Decoding(100, stop=CHAIN_STOPS))
             assert score == pytest.approx(measured.uncertainty), name
 
 
 async def test_the_place_that_is_set_has_the_plain_name() -> None:
-    _, scores = await answered("panel", site="residual", position="last")
+    _, scores = await answered("panel", **{"signal.site": "residual", "signal.position": "last"})
     assert "gram.ffn.fed_eos" in scores
     assert "gram.residual.last" not in scores
     assert place_of("gram") == ("gram", {"form": "simple"})
-    assert place_of("gram.ffn.fed_eos") == ("gram", {"form": "simple", "site": "ffn", "position": "fed_eos"})
+    assert place_of("gram.ffn.fed_eos") == ("gram", {"form": "simple", "signal.site": "ffn", "signal.position": "fed_eos"})
 
 
 @pytest.mark.parametrize(

@@ -41,14 +41,14 @@ def test_settings_are_read_by_type() -> None:
         "candidates": Given("2", "--set candidates=2"),
         "always_retrieve": "true",
         "signal": "consistency",
-        "layer": "none",
+        "signal.layer": "none",
         "form": "simple",
-        "samples": 7,
+        "signal.samples": 7,
     }
     method = methods.create("seakr", RESOURCES, settings)
     assert isinstance(method, SeaKR)
-    assert (method.threshold, method.candidates, method.always_retrieve, method.layer) == (-5.5, 2, True, None)
-    assert (method.signal, method.form, method.samples) == ("consistency", "simple", 7)
+    assert (method.threshold, method.candidates, method.always_retrieve, method.measuring.layer) == (-5.5, 2, True, None)
+    assert (method.signal, method.form, method.measuring.samples) == ("consistency", "simple", 7)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_settings_are_read_by_type() -> None:
     [
         ({"candidates": "many"}, "candidates.*'many'.*a whole number"),
         ({"candidates": "0"}, "candidates.*got 0.*at least 1"),
-        ({"top_p": "1.5"}, "top_p.*at most 1"),
+        ({"signal.top_p": "1.5"}, "top_p.*at most 1"),
         ({"signal": "gramm"}, "signal.*'gramm'.*one of consistency, energy, gram, "),
         ({"always_retrieve": "perhaps"}, "true or false"),
         ({"signal": "energy"}, "energy.*threshold"),
@@ -95,7 +95,10 @@ def test_describe() -> None:
     settings = {setting.key: setting for setting in description.settings}
     assert next(iter(settings)) == "form"
     assert settings["candidates"].default is None
-    assert settings["samples"].default == 20
+    assert not any(key.startswith("signal.") for key in settings)
+    assert description.shared == ("signal", "replies")
+    shared = {group: {one.key: one.default for one in found} for group, found in methods.shared_settings().items()}
+    assert (shared["signal"]["signal.samples"], shared["replies"]) == (20, {"max_tokens": 100})
     assert methods.describe("direct").resources == {"model": LanguageModel}
 
 
@@ -103,12 +106,12 @@ def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
     assert methods.required_resources("keqa") == {"model": LanguageModel, "retriever": Retriever}
     optional = methods.optional_resources("keqa")
     assert [optional[key] for key in ("judge", "utility_judge", "reader")] == [LanguageModel] * 3
-    assert methods.optional_resources("seakr") == {"probe": Probe}
+    assert methods.optional_resources("seakr") == {"signal.probe": Probe}
     settings = methods.settings_of("keqa")
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")
     assert "none: the main one" in settings["judge"].help
-    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings)
+    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings) - {"max_tokens"}
 
 
 def test_resources_a_method_can_do_without() -> None:
@@ -125,7 +128,7 @@ def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
         ("keqa", {"references": "random"}, "no utility reference"),
         ("compose", {"judge": "lab", "filter": "strinc"}, "filter=strinc has no use for it"),
         ("crag", {"lower": 0.9}, "lower <= upper"),
-        ("seakr", {"samples": 0}, "at least 1"),
+        ("seakr", {"signal.samples": 0}, "at least 1"),
     ):
         with pytest.raises(InvalidSetting, match=said):
             methods.check(name, settings)

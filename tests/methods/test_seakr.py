@@ -12,6 +12,7 @@ import pytest
 from gnothi import events
 from gnothi.errors import InvalidSetting
 from gnothi.methods.seakr import SeaKR
+from gnothi.methods.steps.settings import Measuring
 from gnothi.signals import registry
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
@@ -399,7 +400,7 @@ async def test_simple_short_answers() -> None:
 
 @pytest.mark.parametrize("name", [name for name in registry.names() if name != "energy"])
 async def test_each_signal_gates_at_its_own_threshold(name: str) -> None:
-    learnt: dict[str, Any] = {"probe": probe_saying(0.2)} if registry.reads_probe(name) else {}
+    learnt: dict[str, Any] = {"measuring": Measuring(probe=probe_saying(0.2))} if registry.reads_probe(name) else {}
     _, recorded = await run(speaker(KNOWS), signal=name, **learnt)
     assert {(event.signal, event.threshold) for event in of(events.Decided, recorded)} == {
         (name, registry.find(name).default_threshold)
@@ -431,14 +432,17 @@ def test_energy_needs_a_threshold() -> None:
         {"max_steps": 0},
         {"max_passages": 0},
         {"certainty": 1.1},
-        {"samples": 0},
-        {"temperature": 0.0},
-        {"layer": -1},
     ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidSetting, match=next(iter(wrong))):
         SeaKR(speaker({}), Searcher([]), **wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"samples": 0}, {"temperature": 0.0}, {"layer": -1}])
+def test_settings_of_its_signal_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match=f"signal.{next(iter(wrong))}"):
+        Measuring(**wrong)
 
 
 # --- concurrency -------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
     ("rag", {"signal": "ln_entropy"}),
     ("ircot", {"max_steps": 2}),
     ("seakr", {"max_steps": 2}),
-    ("seakr", {"max_steps": 1, "site": "residual", "position": "predicting", "layer": 0}),
+    ("seakr", {"max_steps": 1, "signal.site": "residual", "signal.position": "predicting", "signal.layer": 0}),
     ("seakr", {"max_steps": 2, "signal": "energy", "threshold": -3.0}),
     ("seakr", {"form": "simple", "reason": False}),
     ("seakr", {"max_steps": 2, "signal": "consistency"}),
@@ -69,7 +69,7 @@ async def answer(method: Any, question: Question) -> tuple[Answer, list[float]]:
 
 @pytest.mark.parametrize(("name", "settings"), RUNS, ids=lambda value: value if isinstance(value, str) else "-".join(value))
 async def test_the_same_alone_and_in_company(model: LanguageModel, name: str, settings: dict[str, Any]) -> None:
-    common = {"max_tokens": 8, **({"samples": 4} if name not in WITHOUT_SAMPLES else {})}
+    common = {"max_tokens": 8, **({"signal.samples": 4} if name not in WITHOUT_SAMPLES else {})}
     resources = {"model": model, "retriever": ScriptedRetriever(PASSAGES)}
     method = methods.create(name, resources, {**common, **settings})
     alone = [await answer(method, question) for question in QUESTIONS]

@@ -14,9 +14,9 @@ from tests.report.rows import row
 def test_a_file_and_options_over_it(tmp_path: Path) -> None:
     file = tmp_path / "prices.toml"
     file.write_text('prompt = 0.15\ngenerated = 1\ncurrency = "EUR"\n', encoding="utf-8")
-    assert read_prices(file) == Prices(0.15, 1.0, currency="EUR")
-    assert read_prices(file, ["generated=0.6, retrieval=0.001", "currency=USD"]) == Prices(0.15, 0.6, 0.0, 0.001, "USD")
-    assert read_prices(None, []) is None
+    assert read_prices([str(file)]) == Prices(0.15, 1.0, currency="EUR")
+    assert read_prices([str(file), "generated=0.6, retrieval=0.001", "currency=USD"]) == Prices(0.15, 0.6, 0.0, 0.001, "USD")
+    assert read_prices([]) is None
 
 
 @pytest.mark.parametrize(
@@ -26,26 +26,27 @@ def test_a_file_and_options_over_it(tmp_path: Path) -> None:
         ("prompt=cheap", InvalidSetting, "setting 'prompt': got 'cheap'.*, expected a number"),
         ("prompt=-1", InvalidSetting, "not negative"),
         ("prompt=inf", InvalidSetting, "not negative"),
-        ("0.15", InvalidSetting, "expected prices as prompt=0.15"),
+        ("0.15", InvalidInput, "Expected KEY=VALUE"),
+        ("prompt=1,0.15", InvalidSetting, "expected prices as prompt=0.15"),
     ],
 )
 def test_what_is_refused(given: str, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
-        read_prices(None, [given])
+        read_prices([given])
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"cannot read the prices .*none.toml"):
-        read_prices(tmp_path / "none.toml")
+        read_prices([str(tmp_path / "none.toml")])
     (tmp_path / "bad.toml").write_text("prompt: 1", encoding="utf-8")
     with pytest.raises(InvalidInput, match="not valid TOML"):
-        read_prices(tmp_path / "bad.toml")
+        read_prices([str(tmp_path / "bad.toml")])
     (tmp_path / "huge.toml").write_text(f"prompt = {10**400}", encoding="utf-8")
     with pytest.raises(InvalidSetting, match="setting 'prompt': got 1000"):
-        read_prices(tmp_path / "huge.toml")
+        read_prices([str(tmp_path / "huge.toml")])
     (tmp_path / "true.toml").write_text("prompt = true", encoding="utf-8")
     with pytest.raises(InvalidSetting, match="setting 'prompt': got True"):
-        read_prices(tmp_path / "true.toml")
+        read_prices([str(tmp_path / "true.toml")])
 
 
 def test_by_hand() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
-from gnothi.report.forecast import SPREAD, Prices, caveats, forecast
+from gnothi.report.costs import Prices
+from gnothi.report.forecast import SPREAD, caveats, forecast
 from gnothi.runs.pace import Pace
 from gnothi.runs.rows import Row
 
@@ -20,7 +21,7 @@ def _row(read: float, written: float, method: str = "rag", number: int = 0, cach
 
 
 def test_sums_are_means_times_questions() -> None:
-    (found,) = forecast([_row(80, 10), _row(100, 10, number=1)], TIMED, 1_000_000, 4, Prices(1.0, 2.0, 3.0))
+    (found,) = forecast([_row(80, 10), _row(100, 10, number=1)], TIMED, 1_000_000, 4, Prices(1.0, 2.0, hour=3.0))
     assert (found.seen, found.calls.value, found.searches.value) == (2, 2e6, 1e6)
     assert (found.read.value, found.written.value) == (90e6, 10e6)
     assert found.hours is not None
@@ -43,7 +44,7 @@ def test_ends_hold_the_value(costs: list[tuple[int, int]], questions: int) -> No
 def test_without_a_pace_there_are_no_hours_and_no_money_by_the_hour() -> None:
     (found,) = forecast([_row(80, 10)], [], 10, prices=Prices(hour=3.0))
     assert (found.hours, found.money) == (None, None)
-    (found,) = forecast([_row(80, 10)], [], 10, prices=Prices(read=3.0))
+    (found,) = forecast([_row(80, 10)], [], 10, prices=Prices(prompt=3.0))
     assert found.money is not None
     assert found.money.value == pytest.approx(10 * 80 * 3 / 1e6)
 

@@ -19,7 +19,7 @@ from gnothi import events
 from gnothi.errors import InvalidInput
 from gnothi.events import Expanded, Linked
 from gnothi.report.page import runs as report
-from gnothi.report.page.questions import Step, steps
+from gnothi.report.page.html import Step, steps
 from gnothi.report.page.runs import render, write_report
 from gnothi.report.sections import load_runs
 from gnothi.runs.folder import RunFolder, read_rows

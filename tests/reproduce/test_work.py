@@ -194,10 +194,10 @@ def test_a_rehearsal_by_the_command(scripted: Scripted, gnothi: Run, tmp_path: P
 
 
 def test_what_there_is_by_the_command(gnothi: Run, tmp_path: Path) -> None:
-    code, said, _ = gnothi("reproduce", "list")
+    code, said, _ = gnothi("list", "recipes")
     assert code == 0
     assert all(f"  {name} " in said for name in recipe.names())
-    code, said, _ = gnothi("reproduce", "list", "--json")
+    code, said, _ = gnothi("list", "recipes", "--json")
     assert [one["recipe"] for one in json.loads(said)] == list(recipe.names())
     flat = " ".join(gnothi("reproduce", "iekr/table7")[1].split())
     assert "It needs" in flat

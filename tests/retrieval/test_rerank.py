@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.events import Reranked, record
 from gnothi.protocols import Reranker
-from gnothi.retrieval.common_prefix import shared
 from gnothi.retrieval.registry import open_reranker
-from gnothi.retrieval.rerank import CrossEncoderReranker, shares
+from gnothi.retrieval.rerank import CrossEncoderReranker, shared, shares
 from gnothi.testing.conformance.reranker import LONG, QUERY, TEXTS, RerankerConformance
 from tests.retrieval.cross_encoders import causal, classifier
 

@@ -67,7 +67,7 @@ async def test_judgements_are_kept_and_counted(tmp_path: Path) -> None:
     assert third.score is not None
     assert third.score <= -6.0
     assert third.settings is not None
-    assert third.settings["samples"] == 20
+    assert third.settings["signal.samples"] == 20
 
 
 async def test_texts_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_learnt_gate_notices_drift() -> None:
     assert said is not None
     assert (said["state"], said["distance"]) == ("drift", 1.0)
     assert "0% are above the threshold, 100% were" in str(said["advice"])
-    assert "`gnothi train gate RUN`" in str(said["advice"])
+    assert "`gnothi calibrate --learn RUN`" in str(said["advice"])
 
 
 @pytest.mark.parametrize(("gate", "watched"), [("learned", True), ("always", False), ("perplexity", False)])

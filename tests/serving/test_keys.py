@@ -51,7 +51,7 @@ def test_names_are_unique_and_of_few_letters(file: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", '{"version": 2, "keys": []}', '{"version": 1}', '{"version": 1, "keys": [{}]}'])
 def test_a_file_that_holds_no_keys(file: Path, content: str) -> None:
-    with pytest.raises(InvalidInput, match="gnothi serve keys add"):
+    with pytest.raises(InvalidInput, match="gnothi keys"):
         keys.read(file)
     file.write_text(content)
     with pytest.raises(InvalidInput, match="holds no keys"):
@@ -156,7 +156,7 @@ def test_a_list_of_keys_does_not_steer_the_terminal(gnothi: Callable[..., tuple[
     document = json.loads(file.read_text())
     document["keys"][0] |= {"created": "\x1b[2J", "revoked": "\u202e"}
     file.write_text(json.dumps(document))
-    code, out, _ = gnothi("serve", "keys", "list", "--file", str(file))
+    code, out, _ = gnothi("keys", str(file))
     assert code == 0
     assert "me: since \N{REPLACEMENT CHARACTER}[2J, revoked \N{REPLACEMENT CHARACTER}" in out
 
@@ -187,14 +187,14 @@ def test_cost_is_counted_where_a_price_is_known_and_the_cache_is_free() -> None:
 
 
 def test_the_commands(gnothi: Callable[..., tuple[int, str, str]], gnothi_json: Callable[..., Any], file: Path) -> None:
-    code, out, _ = gnothi("serve", "keys", "add", "me", "--file", str(file), "--per-minute", "3", "--max-tokens", "1000")
+    code, out, _ = gnothi("keys", str(file), "me", "--per-minute", "3", "--max-tokens", "1000")
     assert code == 0
     assert keys.read(file)[0].digest == keys.digest(out.strip())
-    assert gnothi_json("serve", "keys", "add", "you", "--file", str(file))["name"] == "you"
-    assert gnothi("serve", "keys", "revoke", "you", "--file", str(file))[0] == 0
-    code, out, _ = gnothi("serve", "keys", "list", "--file", str(file))
+    assert gnothi_json("keys", str(file), "you")["name"] == "you"
+    assert gnothi("keys", str(file), "you", "--revoke")[0] == 0
+    code, out, _ = gnothi("keys", str(file))
     assert [line.partition(":")[0] for line in out.splitlines()] == ["me", "you"]
     assert "3 questions a minute, 0 tokens of 1,000" in out
-    assert [bool(one["revoked"]) for one in gnothi_json("serve", "keys", "list", "--file", str(file))] == [False, True]
-    code, _, err = gnothi("serve", "keys", "revoke", "nobody", "--file", str(file))
+    assert [bool(one["revoked"]) for one in gnothi_json("keys", str(file))] == [False, True]
+    code, _, err = gnothi("keys", str(file), "nobody", "--revoke")
     assert (code, "Expected one of: me, you" in err) == (2, True)

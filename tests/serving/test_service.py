@@ -71,7 +71,7 @@ def test_a_file_names_set_ups_and_the_server(tmp_path: Path) -> None:
         ({"a": {"method": 3}}, InvalidSetting, "expected the name of a method"),
         ({"a": {"model": "lab"}}, InvalidSetting, "expected the name of a method"),
         ({"a": {"method": "rag", "index": 3}}, InvalidSetting, "expected a text"),
-        ({"a": {"method": "rag", "anyway": "yes"}}, InvalidSetting, "expected true"),
+        ({"a": {"method": "rag", "ignore_mismatch": "yes"}}, InvalidSetting, "expected true"),
         ({"a b": {"method": "rag"}}, InvalidSetting, "letters, digits"),
         ({"a": {"method": "nothing"}}, UnknownName, "unknown method"),
     ],

@@ -26,7 +26,7 @@ from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN
 
 Run = Callable[..., tuple[int, str, str]]
-SETTINGS = ("--set", "samples=4", "--set", "seakr.threshold=-1.5", "--set", "rag.k=2", "--set", "index.depth=7")
+SETTINGS = ("--set", "signal.samples=4", "--set", "seakr.threshold=-1.5", "--set", "rag.k=2", "--set", "index.depth=7")
 
 
 def rows(run: Path) -> list[dict[str, Any]]:
@@ -213,7 +213,7 @@ def test_a_rebuilt_index_is_noticed(gnothi: Run, tmp_path: Path) -> None:
 def test_a_probe_made_again_is_noticed(gnothi: Run, tmp_path: Path) -> None:
     probe, run = tmp_path / "probe", str(tmp_path / "run")
     shutil.copytree(LAB_FOLDER, probe)
-    gate = ("--method", "compose", "--set", "gate=question", "--set", f"probe={probe}")
+    gate = ("--method", "compose", "--set", "gate=question", "--set", f"signal.probe={probe}")
     command = ("eval", "lab", *gate, "--limit", "2", "--out", run)
     assert gnothi(*command)[0] == 0
     (probe / "probe.json").touch()  # times do not count
@@ -236,11 +236,11 @@ def test_fingerprints_by_what_is_named(tmp_path: Path) -> None:
         (folder / "notes.md").write_text("first")
 
     def found() -> dict[str, str]:
-        named = {"model.name": (LanguageModel, str(model)), "method.seakr.probe": (Probe, str(learnt))}
+        named = {"model.name": (LanguageModel, str(model)), "method.seakr.signal.probe": (Probe, str(learnt))}
         return fingerprints(named | {"index": (Retriever, None), "graph": (KnowledgeGraph, str(tmp_path / "none"))})
 
     first = found()
-    assert first.keys() == {"fingerprints.model.name", "fingerprints.method.seakr.probe"}
+    assert first.keys() == {"fingerprints.model.name", "fingerprints.method.seakr.signal.probe"}
     for folder in (model, learnt):
         (folder / "notes.md").write_text("second")
     assert found() == first

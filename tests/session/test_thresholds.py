@@ -28,11 +28,12 @@ def _said(method: str, *given: str, thresholds: dict[str, float] | None = None) 
 
 
 def test_the_papers_threshold_with_another_model_is_told_with_what_to_do() -> None:
-    said = _said("seakr", "samples=4")
+    said = _said("seakr", "signal.samples=4")
     assert said is not None
     assert "threshold (-6 for gram) was chosen for other models, never for some-model" in said
     assert (
-        "`gnothi calibrate QUESTIONS --method seakr --model some-model --index notes --set samples=4 --out gate.toml`" in said
+        "`gnothi calibrate QUESTIONS --method seakr --model some-model --index notes --set signal.samples=4 --out gate.toml`"
+        in said
     )
     assert "`--calibration gate.toml`" in said
 

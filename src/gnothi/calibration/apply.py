@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.gate import AGREEMENT, CalibratedGate, gate_of
+from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.calibration.seen import same_questions
 from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
@@ -17,10 +17,10 @@ _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = mult
 
 
 def calibrated(
-    methods: Sequence[PlannedMethod], found: Calibration, model: Any, anyway: bool
+    methods: Sequence[PlannedMethod], found: Calibration, model: Any, ignore_mismatch: bool
 ) -> tuple[tuple[PlannedMethod, ...], list[str]]:
     """The methods, those that use the calibration's signal with its threshold, and what to tell of each. ``model`` is the main
-    one, by name or itself; ``anyway``: also where the calibration was made for another model or with other settings.
+    one, by name or itself; ``ignore_mismatch``: also where the calibration was made for another model or with other settings.
 
     Raises OtherModel, or InvalidSetting where no method uses the signal, where settings differ that scores depend on, or where
     a threshold was given, too."""
@@ -32,10 +32,10 @@ def calibrated(
     for method in methods:
         if method.name in users:
             gate = gates[method.name]
-            if not anyway:
+            if not ignore_mismatch:
                 found.check_model(identity_of(method.speaker(model)))
             _check_one_threshold(found, method, gate)
-            if not anyway:
+            if not ignore_mismatch:
                 _check_settings(found, method.name, gate.settings)
             values = gate.at(found.threshold)
             method = method.changed(values, f"<--calibration {found.source}>")
@@ -72,7 +72,9 @@ def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
 
 def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, CalibratedGate]) -> str:
     has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
-    keys = dict.fromkeys(f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating)
+    keys = dict.fromkeys(
+        f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating and one.gating.signal
+    )
     choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
     return (
         f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
@@ -90,7 +92,7 @@ def _check_one_threshold(found: Calibration, method: PlannedMethod, gate: Calibr
 
 def _told(found: Calibration, method: str, gate: CalibratedGate, values: Mapping[str, Any]) -> str:
     """What the threshold rests on, as far as someone who uses it for the method has to know."""
-    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.key == AGREEMENT else ""
+    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.gating.shares else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
     return (
@@ -106,13 +108,14 @@ def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> 
         same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
         raise InvalidSetting(
             f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
-            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add <--anyway>."
+            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add "
+            "<--ignore-mismatch>."
         )
     for key, value in got.items():
         if key in found.settings and not _same(value, found.settings[key]):
             raise InvalidSetting(
                 f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
-                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--anyway>."
+                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
             )
 
 

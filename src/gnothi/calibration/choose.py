@@ -10,11 +10,10 @@ import numpy as np
 from gnothi.errors import InvalidInput
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.auroc import auroc, auroc_interval
-from gnothi.stats.crossfit import FOLDS, crossfit
 from gnothi.stats.frontier import at, crossvalidate, frontier, oracle
 from gnothi.stats.guarantee import EPSILON, Guarantee, guaranteed_threshold
 from gnothi.stats.intervals import Interval
-from gnothi.stats.probabilities import Isotonic, Platt, fit_isotonic, fit_platt
+from gnothi.stats.probabilities import FOLDS, Isotonic, Platt, crossfit, fit_isotonic, fit_platt
 from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 FEWEST = 20

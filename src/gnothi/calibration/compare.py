@@ -156,7 +156,7 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What ``gnothi gates --json`` prints for one file."""
+    """What ``gnothi calibrate --replay --json`` prints for one file."""
 
     file: str
     dataset: str

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from gnothi.calibration.live import Gated
-from gnothi.stats.drift import Drift, drift
+from gnothi.stats.reliability import Drift, drift
 
 
 class Before(Protocol):

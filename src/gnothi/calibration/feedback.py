@@ -134,7 +134,7 @@ def check_choice(target_error: float | None, price: float | None) -> None:
     """Raises InvalidSetting where feedback cannot tell what a threshold is to be chosen by."""
     if target_error is None or price is not None:
         raise InvalidSetting(
-            "<--feedback> needs <--target-error R>, and no <--price>: nobody knows of a judged answer what it would have been "
+            "<--feedback> needs <--target-error R>, and no <--search-cost>: nobody knows what a judged answer would have been "
             "with, or without, a search, so what a search is worth cannot be told. Calibrate on questions for that."
         )
 

@@ -71,14 +71,14 @@ class Calibration:
         if not self.model.name:
             raise OtherModel(
                 f"the calibration {path} does not say of which model it is (made from {self.dataset}), got {model.name!r}. "
-                "If it is this one, add <--anyway>."
+                "If it is this one, add <--ignore-mismatch>."
             )
         if not self.model.same(model):
             same_name = self.model.name == model.name
             got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
             raise OtherModel(
                 f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
-                "model to another: calibrate this one (gnothi calibrate), or add <--anyway>."
+                "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
             )
 
     def check_precision(self, precision: str | None) -> None:
@@ -86,7 +86,8 @@ class Calibration:
         if precision not in ("", "auto", None, self.precision) and self.precision:
             raise OtherModel(
                 f"the calibration {self.source} is of model {self.model.name!r} in {self.precision}, got it in {precision}, "
-                f"which moves scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or add <--anyway>."
+                f"which moves scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or "
+                "add <--ignore-mismatch>."
             )
 
     def check_thinking(self, thinking: str | None) -> None:
@@ -95,7 +96,7 @@ class Calibration:
             raise OtherModel(
                 f"the calibration {self.source} is of model {self.model.name!r} with thinking {self.thinking}, got it with "
                 f"thinking {thinking}, which moves scores. Use <--set model.thinking={self.thinking}>, calibrate with "
-                f"{thinking}, or add <--anyway>."
+                f"{thinking}, or add <--ignore-mismatch>."
             )
 
     def probability_wrong(self, score: float) -> float | None:

@@ -12,8 +12,7 @@ import numpy as np
 
 from gnothi.calibration.ends import require_two
 from gnothi.calibration.replay import Floats, Replay, Scores
-from gnothi.datasets.packed import bare_name
-from gnothi.datasets.records import Record
+from gnothi.datasets.records import Record, bare_name
 from gnothi.datasets.tables import TABLES, read_table
 from gnothi.errors import InvalidInput, MissingDependency, UnknownName, shown
 from gnothi.filtering.traits import QUESTION, Texts

@@ -18,11 +18,10 @@ from gnothi.errors import InvalidInput
 from gnothi.filtering.learned import LearnedGate
 from gnothi.filtering.traits import AFTER_SEARCH, CHECKING, DRAFT, LOOKS, READING, SAMPLES, SEARCH, STAGES, WEIGHING, traits
 from gnothi.runs.rows import rounded
-from gnothi.stats.cascade import Cascade, Stage, fit_cascade
-from gnothi.stats.cascade_promise import Promised, promise
-from gnothi.stats.crossfit import FOLDS, folds_of
+from gnothi.stats.cascade import Cascade, Promised, Stage, fit_cascade, promise
 from gnothi.stats.frontier import crossvalidate, gap_closed, oracle
 from gnothi.stats.intervals import mean_interval
+from gnothi.stats.probabilities import FOLDS, folds_of
 
 BEFORE, SAMPLED, AFTER, EACH, ALL = (
     "before the search",

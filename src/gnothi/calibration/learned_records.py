@@ -122,8 +122,8 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What ``gnothi gates FILE --learn --json`` prints for one file. ``learnt_on`` is empty where the file's own questions were
-    learnt of, each judged by what the others taught. ``tokens``: what each stage took, where that was recorded."""
+    """What ``gnothi calibrate --learn FILE --json`` prints for one file. ``learnt_on`` is empty where the file's own questions
+    were learnt of, each judged by what the others taught. ``tokens``: what each stage took, where that was recorded."""
 
     file: str
     dataset: str

@@ -10,20 +10,21 @@ from gnothi.calibration.seen import same_questions
 from gnothi.config import as_text
 from gnothi.errors import InvalidInput, InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod
+from gnothi.methods.steps.settings import PROBE
 from gnothi.models.identity import Identity
 from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import COMMAND, read_header
 
 
-def check_probes(methods: Sequence[PlannedMethod], model: Any, anyway: bool | None) -> None:
-    """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit; ``anyway``
-    lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
-    hint = "" if anyway is None else ", or add <--anyway>"
+def check_probes(methods: Sequence[PlannedMethod], model: Any, ignore_mismatch: bool | None) -> None:
+    """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit;
+    ``ignore_mismatch`` lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
+    hint = "" if ignore_mismatch is None else ", or add <--ignore-mismatch>"
     for method in methods:
         if (spec := _probe(method)) is None:
             continue
         about = read_header(spec)
-        if anyway:
+        if ignore_mismatch:
             continue
         try:
             own, wanted = Identity(about["model"]["name"], about["model"].get("fingerprint", "")), about["settings"]
@@ -33,7 +34,7 @@ def check_probes(methods: Sequence[PlannedMethod], model: Any, anyway: bool | No
         if not own.same(got):
             which = f"another version of it (fingerprint {got.fingerprint})" if own.name == got.name else repr(got.name)
             raise OtherModel(
-                f"setting 'probe': {spec} is of model {own.name!r}, got {which}. A probe reads the states of one model and "
+                f"setting {PROBE!r}: {spec} is of model {own.name!r}, got {which}. A probe reads the states of one model and "
                 f"tells its mistakes: train one for this model with `{COMMAND}`{hint}."
             )
         _check_settings(spec, wanted, method.values, hint)
@@ -75,7 +76,7 @@ def calibrating_warning(spec: str, dataset: str) -> str:
 
 def _probe(method: PlannedMethod) -> str | None:
     """What names the method's probe; None where it has none, or was given the object."""
-    protocol, spec = method.named.get("probe", (None, None))
+    protocol, spec = method.named.get(PROBE, (None, None))
     return spec if protocol is Probe and isinstance(spec, str) else None
 
 
@@ -83,6 +84,6 @@ def _check_settings(spec: str, wanted: Mapping[str, Any], values: Mapping[str, A
     for key, value in wanted.items():
         if key in values and as_text(values[key]) != as_text(value):
             raise InvalidSetting(
-                f"setting 'probe': {spec} was made with {key} = {as_text(value)}, got {as_text(values[key])}: it tells "
+                f"setting {PROBE!r}: {spec} was made with {key} = {as_text(value)}, got {as_text(values[key])}: it tells "
                 f"mistakes that are made otherwise. Use the same setting, or train a probe with it{hint}."
             )

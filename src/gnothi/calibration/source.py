@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi.calibration.unseen import check_seen
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.methods.steps.settings import PROBE
 from gnothi.runs.journal import PRECISION
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         )
     measured = scores.signal or scores.name
     model, warnings = _model_of(replay, scores.method, model)
-    settings = scores_depend_on(recorded | dict(scores.settings), measured)
+    settings = scores_depend_on(recorded | dict(scores.settings), measured, scores.method)
     fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
     check_seen(_rows_of(replay, replay.names[0]), replay.metric)
     return Source(
@@ -134,7 +135,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         dataset=replay.dataset,
         metric=replay.metric,
         model=model,
-        warnings=warnings + _learnt(settings.get("probe"), replay.dataset, fingerprint),
+        warnings=warnings + _learnt(settings.get(PROBE), replay.dataset, fingerprint),
         tried=tried,
         sign=scores.sign,
         fingerprint=fingerprint,

@@ -14,8 +14,8 @@ from gnothi.calibration.ends import AT_ONCE, closed_book
 from gnothi.runs.rows import Row
 from gnothi.signals.replies import says_nothing
 from gnothi.stats.auroc import auroc, auroc_interval
-from gnothi.stats.crossfit import crossfit_probabilities
 from gnothi.stats.intervals import Interval
+from gnothi.stats.probabilities import crossfit_probabilities
 from gnothi.stats.reliability import ece
 
 DEGENERATE = 0.02
@@ -144,12 +144,12 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
         f". Where a calibration of this model chose that, {which} searching was best there; else choose one with "
         f"`gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
     )
-    if method in methods.names() and not methods.can_be_calibrated(method):
-        choose = f": `gnothi methods {method}` tells which settings it follows from"
+    if method in methods.names() and methods.gating_of(method) is None:
+        choose = f": `gnothi list methods {method}` tells which settings it follows from"
     return (
         f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "
         f"(almost) {which} fires.{advice(gate.range, gate.thresholds)} Thresholds do not transfer between "
-        f"models{choose}, and see what others would do with `gnothi gates RUN`."
+        f"models{choose}, and see what others would do with `gnothi calibrate --replay RUN`."
     )
 
 

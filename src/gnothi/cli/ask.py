@@ -28,7 +28,7 @@ _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisio
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[QUESTION]")
-@options.file("--file", "Answer the questions of this file: one a line, or JSON Lines as `gnothi datasets` reads.")
+@options.file("--file", "Answer the questions of this file: one a line, or JSON Lines as `gnothi list datasets` reads.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -105,8 +105,8 @@ def _many(
 
     plan = resolve(sources.request([method] if method else None, thresholds))
     plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
-    with carried_out(plan, sources, out, as_json=True) as (run, rows):
-        run.summarise(rows)
+    with carried_out(plan, sources, out, as_json=True) as evaluation:
+        rows = evaluation.rows
     for row in rows:
         if as_json:
             click.echo(terminal.json_text(_document(row)))

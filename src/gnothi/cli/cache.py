@@ -7,25 +7,27 @@ from typing import Any
 
 import click
 
-from gnothi.cli.groups import Group
+from gnothi.cli import options
 from gnothi.cli.saying import say
 from gnothi.report.terminal import console as terminal
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
+@click.command()
+@click.option("--clear", is_flag=True, help="Delete all of it.")
+@options.json
+def cache(clear: bool, as_json: bool) -> None:
+    """Show what is cached, where, and how much: replies of models, trials of servers, models read from GGUF files.
 
-@click.group(cls=Group)
-def cache() -> None:
-    """Kept replies of models, and models read from GGUF files: how many, where; forget them.
+    \b
+    gnothi cache
+    gnothi cache --clear
 
-    Replies of models behind an API are kept unless told otherwise (--no-cache), others where asked for (--cache).
+    Replies of models behind an API are kept unless you give --no-cache, those of other models only with --cache.
     """
+    (_clear if clear else _info)(as_json)
 
 
-@cache.command()
-@as_json
-def info(as_json: bool) -> None:
-    """What is kept, where, and how much it is."""
+def _info(as_json: bool) -> None:
     from gnothi.models import gguf
     from gnothi.models.store import FOLDER_VARIABLE
 
@@ -41,10 +43,7 @@ def info(as_json: bool) -> None:
     click.echo(f"Another place: the environment variable {FOLDER_VARIABLE}. More or less room: --set model.calls_mb=...")
 
 
-@cache.command()
-@as_json
-def clear(as_json: bool) -> None:
-    """Forget all kept replies, what trials of servers have shown, and models read from GGUF files."""
+def _clear(as_json: bool) -> None:
     from gnothi.models import gguf
 
     before, models = _store().clear(), gguf.listed()
@@ -53,7 +52,7 @@ def clear(as_json: bool) -> None:
         terminal.print_json({"path": str(before.path), "entries": before.entries, "bytes": before.bytes, "models": models})
         return
     also = f"; {len(models)} models, {sum(models.values()) / 2**20:.1f} MB" if models else ""
-    click.echo(f"{before.path}: forgot {_counted(before.entries)}, {before.bytes / 2**20:.1f} MB{also}")
+    click.echo(f"{before.path}: deleted {_counted(before.entries)}, {before.bytes / 2**20:.1f} MB{also}")
 
 
 def _store() -> Any:

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
+from gnothi.calibration.source import PANEL, Source, replay_of
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.files import meant
 
 if TYPE_CHECKING:
-    from gnothi.models.remote.budget import Budget
-    from gnothi.session.execute import Watch
-    from gnothi.session.plan import Plan
+    from gnothi.face.calibrate import Choice
 
+_LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
+_MODES = {
+    "choose": None,
+    "replay": _LEARNT | {"always", "surer", "replayed_at", "plot", "html", "csv_folder"},
+    "learn": _LEARNT | {"always", "surer", "wrong_cost", "token_cost", "judged", "plot", "html"},
+    "learn with --out": _LEARNT | {"out", "wrong_cost", "token_cost", "target_error", "target_harm", "epsilon"},
+}
+"""What each way of calibrating takes; choosing a threshold takes what none of the others has to itself."""
 _ASKING = "nothing is asked, and no model or index opened"
 _UNUSED = {
     "limit": "all of it counts. Leave it out, or give a run or a file of fewer questions",
@@ -37,20 +42,38 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
 
 
 @click.command()
-@click.argument("dataset", metavar="DATASET|RUN|FILE", required=False)
+@click.argument("data", metavar="[DATASET|RUN|FILE]...", nargs=-1, callback=options.or_of_config)
+@click.option("--replay", "replaying", is_flag=True, help="Instead, compare all gates on each RUN|FILE, without a model.")
+@click.option(
+    "--learn",
+    "learning",
+    is_flag=True,
+    help="Instead, learn a gate of all signals and texts from RUN|FILE...; with --out, write it for the method cascade.",
+)
 @click.option(
     "--method",
     default="seakr",
     show_default=True,
     metavar="NAME",
-    help="The method whose gate is calibrated; see `gnothi methods`.",
+    help="The method whose gate is calibrated; see `gnothi list methods`.",
 )
-@options.file("--out", "Where it is written (TOML). [default: METHOD-DATASET.toml, or RUN.toml]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The calibration (TOML). With --learn, the folder of the gate. [default: METHOD-DATASET.toml, or RUN.toml]",
+)
 @click.option(
     "--target-error",
     type=options.PROBABILITY,
     metavar="R",
-    help="Guarantee: at most this share of the answers given without retrieval is wrong.",
+    help="Guarantee: at most this share of the answers given without retrieval is wrong; with --learn, of all answers.",
+)
+@click.option(
+    "--target-harm",
+    type=options.PROBABILITY,
+    metavar="R",
+    help="With --learn: guarantee that at most this share of the answers from evidence is wrong where memory was right.",
 )
 @click.option(
     "--epsilon",
@@ -60,11 +83,15 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     help="How probable it may be that the guarantee fails.",
 )
 @click.option(
-    "--price",
+    "--search-cost",
     type=options.PRICE,
-    metavar="P",
-    help="Expected utility: what a retrieval costs, as a share of right answers. [default: 0 without --target-error]",
+    metavar="COST",
+    help="Cost of a retrieval, as a share of right answers: 0.05 is one right answer in twenty searches. [default: 0]",
 )
+@click.option(
+    "--wrong-cost", type=options.PRICE, metavar="COST", help="With --learn: cost of a wrong answer beside none. [default: 0]"
+)
+@click.option("--token-cost", type=options.PRICE, metavar="COST", help="With --learn: cost of a thousand tokens. [default: 0]")
 @click.option("--signal", metavar="NAME", help="Which of the signals of a run or a file, where there are several.")
 @options.file(
     "--feedback", "In place of a data set: what people said of answers (kept by `gnothi serve`). Needs --target-error."
@@ -72,93 +99,157 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
 @click.option("--metric", metavar="NAME", help="When an answer is right. [default: em; contained for recorded outcomes]")
 @click.option("--never", metavar="NAME", help="What stands for never retrieving, in a run or a file of outcomes.")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
+@click.option(
+    "--surer",
+    multiple=True,
+    metavar="SIGNAL",
+    help="A recorded signal that rises with certainty (repeat). [known: energy_score]",
+)
+@click.option(
+    "--threshold",
+    "replayed_at",
+    callback=options.thresholds,
+    multiple=True,
+    metavar="SIGNAL=VALUE",
+    help="With --replay: show this threshold of a signal, in the units of the record (repeat).",
+)
+@click.option(
+    "--judge",
+    "judged",
+    multiple=True,
+    type=options.Existing(path_type=Path, exists=True),
+    metavar="RUN|FILE",
+    help="With --learn: judge the gate on these other questions (repeat). [default: cross-fitted, file by file]",
+)
 @options.sources(options.model, options.index, options.graph)
 @options.asking
-@options.file("--plot", "Draw the reliability diagram (PNG, SVG).")
-@click.option("--json", "as_json", is_flag=True, help="Print the file's content as one JSON document.")
+@options.file("--plot", "Draw the reliability diagram; with --replay the frontiers (PNG, SVG, PDF).")
+@options.file("--html", "With --replay, --learn: write one self-contained page.")
+@click.option(
+    "--csv",
+    "csv_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="With --replay: write all numbers as CSV files.",
+)
+@options.json
 @click.pass_context
 def calibrate(
     ctx: click.Context,
-    dataset: str | None,
+    data: tuple[str, ...],
+    replaying: bool,
+    learning: bool,
     method: str,
     out: Path | None,
     target_error: float | None,
+    target_harm: float | None,
     epsilon: float,
-    price: float | None,
+    search_cost: float | None,
+    wrong_cost: float | None,
+    token_cost: float | None,
     signal: str | None,
     feedback: Path | None,
     metric: str | None,
     never: str | None,
     always: str | None,
+    surer: tuple[str, ...],
+    replayed_at: dict[str, float],
+    judged: tuple[Path, ...],
     sources: options.Sources,
     asking: options.Asking,
     plot: Path | None,
+    html: Path | None,
+    csv_folder: Path | None,
     as_json: bool,
 ) -> int:
-    """Choose the threshold of a gate for one model, on questions with known answers.
+    """Choose the threshold of a gate for one model, on questions with known answers. Or, with --replay, compare gates on
+    recorded runs; or, with --learn, learn one.
 
     \b
     gnothi calibrate questions.jsonl --method seakr --model MODEL --index my-index
     gnothi calibrate questions.jsonl --method panel --model MODEL --index my-index
     gnothi calibrate lab-train --method seakr --target-error 0.1 --out lab.toml
-    gnothi calibrate runs/lab --price 0.05 --out priced.toml
+    gnothi calibrate runs/lab --search-cost 0.05 --out priced.toml
     gnothi calibrate trivia.test.jsonl --signal eigen_score --target-error 0.3 --out t.toml
     gnothi calibrate --feedback feedback.jsonl --target-error 0.1 --out judged.toml
-    gnothi eval lab --method seakr --calibration lab.toml --out runs/calibrated
+    gnothi calibrate --replay runs/lab recorded/*.test.jsonl --threshold perplexity=1.3 --html gates.html
+    gnothi calibrate --replay scores.csv --never closed_right --always open_right
+    gnothi calibrate --learn recorded/nq.dev.jsonl --judge recorded/nq.test.jsonl --search-cost 0.05
+    gnothi calibrate --learn runs/train --search-cost 0.02 --out gate
 
-    A data set is asked with the gate shut (and, for --price, open); the answers are kept in FILE.runs, so that the same
-    command goes on after an interruption. With --method panel every signal is measured, and the one that is worth most is
-    taken. Where no threshold is worth more than always searching, it says so, and the file makes the gate search always.
+    Each question of a data set is asked with the gate closed and, unless only --target-error is given, again with it open. The
+    answers are kept in OUT.runs: run the same command again to resume. With --method panel, all signals are measured, and the
+    most useful one is chosen. If no threshold is better than always searching, the command says so, and the gate always
+    searches.
 
-    Feedback says whether answers from memory were right, and of those after a search nothing about memory. So it can confirm
-    the threshold or lower it, never raise it, and the promise is about answers that people judge.
+    User feedback can confirm the threshold or lower it, never raise it: it says nothing about memory where the method searched.
 
-    A run of `gnothi eval` or a file of recorded outcomes needs no model: all of it counts, and flags about asking (--limit,
-    --set, --index ...) are refused.
+    A run of `gnothi eval` or a file of recorded outcomes needs no model. Then options about asking (--limit, --set, --index
+    ...) are refused.
 
-    Exit code 1: some questions failed, and the threshold and its guarantee come from the others. Exit code 2: nothing can
-    be chosen or promised, and nothing is written.
+    --replay shows, for each recorded signal, how well it finds wrong answers (AUROC) and what its best threshold is worth on
+    other questions (cross-validation), between never searching, always searching and the oracle, which knows which is better.
+
+    --learn shows what a gate learnt of all signals and texts comes to on questions it did not learn from, its weights, and why
+    it searched for one question. With --out it is learnt from runs of the method cascade without a gate, and written.
+
+    Exit code 1: some questions failed, and the threshold and its guarantee come from the others. Exit code 2: nothing can be
+    chosen or promised, and nothing is written.
     """
-    from gnothi.calibration import file
-    from gnothi.calibration.choose import choose
-    from gnothi.report.terminal import calibration_table
-    from gnothi.report.terminal import console as terminal
-    from gnothi.runs.rows import jsonable
-    from gnothi.session.calibrate import made
-
     typed = {
         option.name: option.opts[0]
         for option in ctx.command.params
         if option.name and ctx.get_parameter_source(option.name) is click.core.ParameterSource.COMMANDLINE
     }
+    mode = _mode(typed, replaying, learning)
+    files, costs = tuple(map(Path, data)), (search_cost or 0.0, wrong_cost or 0.0, token_cost or 0.0)
+    if mode != "choose":
+        from gnothi.calibration.learned_records import Prices
+        from gnothi.cli import replay
+
+        _check_there(files, mode)
+        reading = replay.Reading(metric, never, always, surer)
+        if mode == "replay":
+            replay.replay(files, replayed_at, costs[0], reading, plot, html, csv_folder, as_json)
+        elif out is None:
+            replay.learn(files, judged, Prices(*costs), reading, plot, html, as_json)
+        else:
+            from gnothi.training.gate import Targets
+
+            targets = Targets(target_error, target_harm, epsilon)
+            replay.learn_gate(files, out, Prices(*costs), metric or "em", never, targets, as_json)
+        return 0
+    from gnothi.calibration import file
+    from gnothi.face import calibrate as face
+    from gnothi.report.terminal import calibration_table
+    from gnothi.report.terminal import console as terminal
+    from gnothi.runs.rows import jsonable
+
+    if len(data) > 1:
+        raise InvalidSetting(f"got {len(data)} data sets, expected one. Several go with --replay and --learn.")
+    dataset = data[0] if data else None
     if (dataset is None) is (feedback is None):
         both = "both, and no promise holds for a mixture of questions and judged answers"
         raise InvalidSetting(f"expected either DATASET or --feedback FILE, got {'neither' if dataset is None else both}.")
-    if feedback is not None:
-        check_choice(target_error, price)
     dataset = dataset or str(feedback)
     replayed = None if feedback else replay_of(dataset, metric, never, always)
     recorded = replayed is not None or feedback is not None
     _check_used(dataset, method, typed, recorded)
     out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
-    weigh = price is not None or target_error is None
-    if method == PANEL and not recorded:
-        replayed = _ask_panel(dataset, sources, asking, metric, out, as_json, target_error, epsilon)
-    if feedback is not None:
-        one_of = {"method": method, "signal": signal, "model": sources.model}
-        source = from_feedback(feedback, **{key: value for key, value in one_of.items() if key in typed})
-    elif replayed is None:
-        source = _ask(dataset, method, sources, asking, metric, out, weigh, as_json, target_error, epsilon)
-    else:
-        model = (sources.model or "") if recorded and "model" in typed else ""
-        at = (price or 0.0) if weigh else None
-        source = from_replay(replayed, method if "method" in typed else None, signal, model, at)
+    choice = face.Choice(target_error, search_cost, epsilon)
+
+    def ask() -> Source | Replay:
+        return _asked(dataset, method, sources, asking, metric, out, choice, as_json)
+
+    one_of = {"method": method, "signal": signal, "model": sources.model if recorded else None}
+    named = {key: value if key in typed else None for key, value in one_of.items()}
+    source = face.source_from(replayed, feedback, choice, ask, **named)
     for warning in source.warnings:
         say(f"warning: {warning}")
     if source.failed:
         say(f"warning: {source.left_out}")
-    chosen = choose(source.sample, target_error, price, epsilon)
-    found = made(source, chosen).save(out)
+    made = choice.of(source)
+    found, chosen = made.calibration.save(out), made.chosen
     if plot is not None:
         if chosen.probabilities is None:
             raise InvalidInput(
@@ -175,83 +266,73 @@ def calibrate(
     return SOME_FAILED if source.failed else 0
 
 
-def _ask(
+def _mode(typed: Mapping[str, str], replaying: bool, learning: bool) -> str:
+    """Raises InvalidSetting for an option that goes with another one."""
+    if replaying and learning:
+        raise InvalidSetting("got --replay and --learn, expected one of them.")
+    mode = "replay" if replaying else "learn with --out" if learning and "out" in typed else "learn" if learning else "choose"
+    of_others = {"replayed_at", "csv_folder", "html", "judged", "wrong_cost", "token_cost", "target_harm", "surer"}
+    for name, flag in typed.items():
+        known = _MODES[mode]
+        if name in of_others if known is None else name not in known:
+            fits = [f"--{other}" for other, names in _MODES.items() if names and name in names]
+            instead = f"It goes with {' and '.join(fits)}." if fits else f"Leave it out, or --{mode.partition(' ')[0]}."
+            got = "without --replay or --learn" if mode == "choose" else f"with --{mode}"
+            raise InvalidSetting(f"{flag}: got it {got}, which has no use for it. {instead}")
+    return mode
+
+
+def _check_there(files: tuple[Path, ...], mode: str) -> None:
+    """Raises InvalidInput for no file, or one that is not there."""
+    if not files:
+        raise InvalidInput(f"--{mode.partition(' ')[0]}: got nothing to read, expected RUN|FILE..., as in runs/lab.")
+    for one in files:
+        if not one.exists():
+            raise InvalidInput(
+                f"there is no {one}. Expected the folder of a run, or a file of recorded outcomes. {meant(one)}".rstrip()
+            )
+
+
+def _asked(
     dataset: str,
     method: str,
     sources: options.Sources,
     asking: options.Asking,
     metric: str | None,
     out: Path,
-    weigh: bool,
+    choice: Choice,
     as_json: bool,
-    target_error: float | None,
-    epsilon: float,
-) -> Source:
-    from gnothi.session.calibrate import METRIC, collect
-
-    metric = metric or METRIC
-    with _watched(dataset, [method], sources, asking, metric, out, 1 + weigh, as_json, target_error, epsilon) as (
-        plan,
-        folder,
-        watch,
-        budget,
-    ):
-        return asyncio.run(collect(plan, metric, folder, weigh, watch, budget=budget))
-
-
-def _ask_panel(
-    dataset: str,
-    sources: options.Sources,
-    asking: options.Asking,
-    metric: str | None,
-    out: Path,
-    as_json: bool,
-    target_error: float | None,
-    epsilon: float,
-) -> Replay:
-    from gnothi.session.calibrate import METRIC, collect_panel
-
-    metric = metric or METRIC
-    with _watched(dataset, [PANEL, "rag"], sources, asking, metric, out, 2, as_json, target_error, epsilon) as (
-        plan,
-        folder,
-        watch,
-        budget,
-    ):
-        return asyncio.run(collect_panel(plan, metric, folder, watch, budget=budget))
-
-
-@contextlib.contextmanager
-def _watched(
-    dataset: str,
-    methods: Sequence[str],
-    sources: options.Sources,
-    asking: options.Asking,
-    metric: str,
-    out: Path,
-    times: int,
-    as_json: bool,
-    target_error: float | None,
-    epsilon: float,
-) -> Iterator[tuple[Plan, Path, Watch, Budget]]:
-    """What is to be asked, so many ``times``, where answers are kept, and who hears of it. What it cannot be asked for is
+) -> Source | Replay:
+    """What the gate's decisions come to on the questions; of the panel a replay of all signals. What it cannot be asked for is
     refused before that."""
-    from gnothi.cli.progress import watching
-    from gnothi.session.calibrate import RUNS, announced, check_enough, check_metric, gate_to_place
+    from gnothi.cli.progress import ProgressWatch
+    from gnothi.session.calibrate import (
+        METRIC,
+        RUNS,
+        announced,
+        check_enough,
+        check_metric,
+        collect,
+        collect_panel,
+        gate_to_place,
+    )
     from gnothi.session.execute import budget_of
     from gnothi.session.plan import resolve, with_questions
 
+    metric, panel = metric or METRIC, method == PANEL
     check_metric(metric)
-    plan = resolve(sources.request(methods))
-    if len(methods) == 1:
+    plan = resolve(sources.request([PANEL, "rag"] if panel else [method]))
+    if not panel:
         gate_to_place(plan)
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    check_enough(plan, target_error, epsilon)
-    folder, budget = out.with_name(out.name + RUNS), budget_of(plan)
+    check_enough(plan, choice.target_error, choice.epsilon)
+    folder, budget, watch = out.with_name(out.name + RUNS), budget_of(plan), ProgressWatch()
     if not as_json:
-        say(announced(len(plan.questions.questions), times, folder))
-    with spending(budget, plan.remote, folder, err=True), watching() as watch:
-        yield plan, folder, watch, budget
+        say(announced(len(plan.questions.questions), 2 if panel else 1 + choice.weighs, folder))
+    with spending(budget, plan.remote, folder, lambda: watch.kept, err=True), watch:
+        if panel:
+            return asyncio.run(collect_panel(plan, metric, folder, watch, budget=budget))
+        return asyncio.run(collect(plan, metric, folder, choice.weighs, watch, budget=budget))
 
 
 def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: bool) -> None:
@@ -260,7 +341,7 @@ def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: b
     if not recorded and "signal" in typed and method != PANEL:
         raise InvalidSetting(
             f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
-            "the signal of the method's gate: see `gnothi methods NAME` for the setting, as in --set gate=gram."
+            "the signal of the method's gate: see `gnothi list methods NAME` for the setting, as in --set gate=gram."
         )
     unused = _UNUSED | _JUDGED if "feedback" in typed else _UNUSED
     for name in (name for name in typed if recorded and name in unused):

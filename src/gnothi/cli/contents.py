@@ -1,4 +1,4 @@
-"""``gnothi index info``, ``list`` and ``delete``: what an index or a graph holds, and taking some of it out."""
+"""``gnothi index info`` and ``delete``: what an index or a graph holds, and taking some of it out."""
 
 from __future__ import annotations
 
@@ -25,9 +25,14 @@ _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON 
 
 @click.command()
 @click.argument("path")
+@click.option("--files", is_flag=True, help="List the files that it was read from, each with its state.")
 @_AS_JSON
-def info(path: str, as_json: bool) -> None:
-    """Say what the index or graph in folder PATH holds."""
+def info(path: str, files: bool, as_json: bool) -> None:
+    """Show what the index or graph in folder PATH holds.
+
+    With --files: passages, bytes, date and state of each file. States: read; partly read (the next build continues it);
+    changed, gone or unreadable since.
+    """
     from gnothi.graph.folder import is_graph
     from gnothi.retrieval.bm25 import BM25Index
     from gnothi.retrieval.dense.index import content_of
@@ -35,11 +40,14 @@ def info(path: str, as_json: bool) -> None:
     from gnothi.retrieval.folder import read_manifest
     from gnothi.retrieval.languages import analysis
 
+    if files:
+        _files(path, as_json)
+        return
     if is_graph(path):
         graph_index.info(path, as_json)
         return
 
-    folder = _folder(path, "info")
+    folder = _folder(path)
     manifest = read_manifest(folder)
     passages, sources, left = len(BM25Index.open(path)), _sources(folder), left_out.read(folder)
     dense = read_dense(folder)
@@ -96,21 +104,14 @@ def info(path: str, as_json: bool) -> None:
         click.echo(UNFINISHED.capitalize())
 
 
-@click.command("list")
-@click.argument("path")
-@_AS_JSON
-def list_sources(path: str, as_json: bool) -> None:
-    """List the files that the index or graph in folder PATH was read from.
-
-    States: read; partly read (the next build goes on); changed, gone or unreadable since.
-    """
+def _files(path: str, as_json: bool) -> None:
     from gnothi.graph.building import notes_of
     from gnothi.graph.folder import is_graph
     from gnothi.retrieval.folder import read_manifest
     from gnothi.retrieval.ledger import FILE
     from gnothi.retrieval.listing import sources
 
-    folder = notes_of(path) if is_graph(path) else _folder(path, "list")
+    folder = notes_of(path) if is_graph(path) else _folder(path)
     if folder == Path(path):
         read_manifest(folder)
     found = list(sources(folder)) if (folder / FILE).exists() else []
@@ -174,10 +175,10 @@ def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
         click.echo(f"{path}: {count(deleted, 'passage')} deleted ({count(len(gone.sources), 'file')}), {gone.passages:,} left")
 
 
-def _folder(path: str, command: str) -> Path:
+def _folder(path: str) -> Path:
     if split(RETRIEVERS, path)[0]:
         raise InvalidInput(
-            f"index {command}: got {path!r}, expected the folder of an index. Of a table or index on a server the server's own "
+            f"index info: got {path!r}, expected the folder of an index. Of a table or index on a server the server's own "
             "programs tell; `gnothi index search` searches it."
         )
     return Path(path)

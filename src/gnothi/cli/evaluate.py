@@ -18,7 +18,7 @@ from gnothi.cli.saying import say
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help="One or several; see `gnothi methods`. [default: as for `gnothi ask`]",
+    help="One or several; see `gnothi list methods`. [default: as for `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
@@ -57,8 +57,8 @@ def evaluate(
 
     plan = resolve(sources.request(options.names(methods) or None, thresholds))
     plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    with carried_out(plan, sources, out, as_json) as (run, rows):
-        summary = run.summarise(rows)
+    with carried_out(plan, sources, out, as_json) as evaluation:
+        summary = evaluation.summary
         if as_json:
             terminal.print_json(summary.methods)
             for warning in summary.warnings:

@@ -29,16 +29,16 @@ def export(run: Path, format: str, out: Path, methods: tuple[str, ...]) -> None:
     gnothi export runs/lab --to ragas --method seakr --out lab-ragas.jsonl
     """
     from gnothi.cli.building import count
-    from gnothi.report.export import files
+    from gnothi.report.export import records
     from gnothi.report.export.inspect import write_inspect
     from gnothi.report.export.records import exported
 
     found = exported(run, methods)
     write = {
         "inspect": write_inspect,
-        "jsonl": files.write_jsonl,
-        "parquet": files.write_parquet,
-        "ragas": files.write_ragas,
+        "jsonl": records.write_jsonl,
+        "parquet": records.write_parquet,
+        "ragas": records.write_ragas,
     }[format]
     written = write(found, out)
     click.echo(f"{out}: {count(written, 'answer')}")

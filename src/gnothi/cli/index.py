@@ -40,7 +40,7 @@ def index() -> None:
     """Index documents, or triples as a knowledge graph, and search them."""
 
 
-for one in (contents.info, contents.list_sources, contents.delete):
+for one in (contents.info, contents.delete):
     index.add_command(one)
 
 

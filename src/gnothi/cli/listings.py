@@ -1,10 +1,10 @@
-"""``gnothi methods``, ``models``, ``datasets``, ``plugins``: what there is, with each one's needs and settings, and who brings
-it."""
+"""``gnothi list``: what there is of a kind, with each one's needs and settings, and the package that brings it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -15,7 +15,7 @@ import click
 from gnothi.cli import options
 from gnothi.cli.saying import say
 from gnothi.config import Setting, as_text
-from gnothi.errors import PluginWarning
+from gnothi.errors import InvalidInput, InvalidSetting, PluginWarning
 from gnothi.registry import BUILT_IN
 from gnothi.report.terminal import console as terminal
 
@@ -23,17 +23,41 @@ if TYPE_CHECKING:
     from gnothi.methods import Description
     from gnothi.registry import Registry
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+KINDS = ("methods", "settings", "signals", "models", "datasets", "recipes", "plugins")
 
 
-@click.command()
+@click.command("list")
+@click.argument("kind", type=options.Name("kind to list", KINDS), metavar="|".join(KINDS))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@as_json
-def methods(names: tuple[str, ...], as_json: bool) -> None:
-    """Ways of answering, with what each needs and its settings.
+@options.sources(spending=False)
+@options.json
+def listing(kind: str, names: tuple[str, ...], sources: options.Sources, as_json: bool) -> None:
+    """List the methods, settings, signals, models, data sets, recipes or plug-ins that there are; with NAME, describe one.
 
-    With NAMEs, only those, and each setting explained. Settings are given with --set KEY=VALUE.
+    \b
+    gnothi list methods
+    gnothi list methods rag seakr
+    gnothi list models Qwen/Qwen3-1.7B
+    gnothi list datasets
+    gnothi list recipes
+
+    methods NAME explains each setting, to be given as --set KEY=VALUE; settings are those that methods share. models NAME opens
+    the model, with the --set model.KEY that you give, and shows how it runs. recipes are the tables of papers that
+    `gnothi reproduce` makes. plugins are what other installed packages add.
     """
+    if names and kind in ("settings", "signals", "datasets", "plugins"):
+        raise InvalidInput(f"list {kind}: got the name {names[0]!r}, expected none: all are listed, with all there is to say.")
+    if kind != "models" and sources.settings.given:
+        raise InvalidSetting("--set and --config: got them without a model. They go with `gnothi list models NAME`.")
+    if kind == "models":
+        _models(names, sources, as_json)
+    elif kind in ("methods", "recipes"):
+        (_methods if kind == "methods" else _recipes)(names, as_json)
+    else:
+        {"settings": _shared_settings, "signals": _signals, "datasets": _datasets, "plugins": _plugins}[kind](as_json)
+
+
+def _methods(names: tuple[str, ...], as_json: bool) -> None:
     from gnothi.methods import describe
     from gnothi.methods.registry import METHODS
 
@@ -48,31 +72,46 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
         _heading(description.name, description.summary)
         origin = [] if description.origin == BUILT_IN else [("from  ", description.origin)]
         _lines([*origin, ("source", description.source), ("needs", ", ".join(_needs(description)))])
-        if names:
+        if names and description.settings:
             _settings(description.settings)
-        else:
+        elif description.settings:
             _lines([("set   ", " ".join(_assignment(setting) for setting in description.settings))])
+        if names and description.shared:
+            _lines([("shared", f"{', '.join(description.shared)}: see gnothi list settings")])
     if not names:
-        click.echo("\nMore on the settings of one: gnothi methods NAME")
+        click.echo("\nThe settings of one, explained: gnothi list methods NAME\nThose that methods share: gnothi list settings")
 
 
-@click.command()
-@click.argument("name", required=False)
-@options.sources(spending=False)
-@as_json
-def models(name: str | None, sources: options.Sources, as_json: bool) -> None:
-    """What --model takes, and the settings of a model.
+def _shared_settings(as_json: bool) -> None:
+    """By group; then which settings each signal has."""
+    from gnothi.methods import shared_settings
+    from gnothi.methods.steps.settings import SECTION, settings_of
+    from gnothi.signals import registry
 
-    With the NAME of a model, that one is opened, and how it runs is shown: what a trial of it found, or which fields of
-    requests a server does not take and why.
-    """
+    groups, signals = shared_settings(), {name: settings_of(name) for name in registry.names()}
+    if as_json:
+        found = {group: [_setting(one) for one in settings] for group, settings in groups.items()}
+        terminal.print_json({"groups": found, "signals": signals})
+        return
+    for group, settings in groups.items():
+        click.secho(group, bold=True)
+        _settings(settings)
+    click.echo(f"\nOf these, as {SECTION}=NAME measures it:")
+    _lines((name, ", ".join(key.removeprefix(f"{SECTION}.") for key in keys) or "none") for name, keys in signals.items())
+
+
+def _models(names: tuple[str, ...], sources: options.Sources, as_json: bool) -> None:
     from gnothi.config import settings_of
     from gnothi.methods.planned import MODEL_SECTION
     from gnothi.models import listed, settings_listed
 
-    if name is not None:
-        told = _opened(name, sources)
-        terminal.print_json(told) if as_json else _lines((key.replace("_", " "), value) for key, value in told.items())
+    if names:
+        opened = [_opened(name, sources) for name in names]
+        if as_json:
+            terminal.print_json(opened if len(opened) > 1 else opened[0])
+        for number, told in enumerate(opened if not as_json else ()):
+            click.echo("\n" * bool(number), nl=False)
+            _lines((key.replace("_", " "), value) for key, value in told.items())
         return
     with _telling_of_plugins():
         specs = listed()
@@ -99,10 +138,7 @@ def _opened(name: str, sources: options.Sources) -> dict[str, str]:
     return told
 
 
-@click.command()
-@as_json
-def datasets(as_json: bool) -> None:
-    """Data sets and file formats that eval reads."""
+def _datasets(as_json: bool) -> None:
     from gnothi.datasets import data_sets, formats_listed
 
     with _telling_of_plugins():
@@ -116,10 +152,33 @@ def datasets(as_json: bool) -> None:
     _lines(_with_origin(formats))
 
 
-@click.command()
-@as_json
-def plugins(as_json: bool) -> None:
-    """What other installed packages add: methods, signals, indexes, models ..."""
+def _signals(as_json: bool) -> None:
+    from gnothi.signals.registry import SIGNALS
+
+    with _telling_of_plugins():
+        found = {entry.name: (_first_line(signal), entry.origin) for entry, signal in SIGNALS.items()}
+    if as_json:
+        terminal.print_json(_documents("name", found))
+    else:
+        _lines(_with_origin(found))
+
+
+def _recipes(names: tuple[str, ...], as_json: bool) -> None:
+    from gnothi.reproduce import shown
+    from gnothi.reproduce.recipe import names as every
+    from gnothi.reproduce.recipe import read
+
+    found = [read(name) for name in names or every()]
+    if as_json:
+        terminal.print_json([shown.listing(one) for one in found])
+    elif names:
+        click.echo("\n\n".join("\n".join(shown.described(one, None)) for one in found))
+    else:
+        click.echo("\n".join(shown.listed(found)))
+        click.echo("What one needs: gnothi list recipes NAME. Run it: gnothi reproduce NAME --data FOLDER --out FOLDER")
+
+
+def _plugins(as_json: bool) -> None:
     from gnothi.datasets import DATASETS, FORMATS
     from gnothi.graph.registry import GRAPHS
     from gnothi.methods.registry import METHODS
@@ -141,6 +200,13 @@ def plugins(as_json: bool) -> None:
     _lines((f"{kind} {entry.name}", f"{entry.origin} ({entry.target})") for kind, entry in found)
     if not found:
         click.echo("no other package adds anything")
+
+
+def _first_line(signal: Any) -> str:
+    """The first paragraph on it: of its module, where that is one of ours; else of its class."""
+    module = inspect.getmodule(signal)
+    told = module if module is not None and module.__name__.startswith("gnothi.") else signal
+    return (inspect.getdoc(told) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 @contextlib.contextmanager
@@ -170,6 +236,7 @@ def _method(description: Description) -> dict[str, Any]:
         "origin": description.origin,
         "needs": _needs(description),
         "settings": [_setting(setting) for setting in description.settings],
+        "shared": list(description.shared),
     }
 
 

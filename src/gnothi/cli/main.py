@@ -31,36 +31,28 @@ a library."""
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way, or many of a file."),
-    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, list, delete."),
+    "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, delete."),
     "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
-    "ablate": (
-        "gnothi.cli.ablate:ablate",
-        "What each part of a method is worth: a paper's table of ablations, by one command.",
-    ),
     "reproduce": (
         "gnothi.cli.reproduce:reproduce",
-        "A table of SeaKR, KEQA, SKILL-RAG or IEKR by one command, beside the paper.",
+        "Reproduce a table of SeaKR, KEQA, SKILL-RAG or IEKR, or run an ablation.",
     ),
-    "report": ("gnothi.cli.report:report", "Show runs: tables, or one HTML page with pictures and every decision."),
-    "plan": ("gnothi.cli.plan:plan", "What many more questions would take, from a run over some: tokens, hours, money."),
+    "report": ("gnothi.cli.report:report", "Show runs: tables, one HTML page with pictures and every decision, or a forecast."),
     "export": ("gnothi.cli.export:export", "Write a run for other tools: Inspect, RAGAS, Parquet, JSON Lines."),
-    "gates": ("gnothi.cli.gates:gates", "Replay any threshold of any signal on recorded outcomes, without a model."),
     "calibrate": (
         "gnothi.cli.calibrate:calibrate",
-        "Choose a gate's threshold for a model, by what it is worth or with a guarantee.",
+        "Choose a gate's threshold for a model; replay or learn gates on recorded runs.",
     ),
     "train": (
         "gnothi.cli.train:train",
-        "Learn from training questions: references for KEQA and SKR, a model that knows what it knows, a reader.",
+        "Train a probe, a model that knows what it knows, a reader, a re-ranker, a reference or a classifier.",
     ),
     "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, as OpenAI's API does."),
     "mcp": ("gnothi.cli.mcp:mcp", "Offer ask, know and search to a program that speaks MCP."),
+    "keys": ("gnothi.cli.keys:keys", "List, make and revoke the API keys of a server."),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
-    "cache": ("gnothi.cli.cache:cache", "Kept replies of models: how many, where; forget them."),
-    "methods": ("gnothi.cli.listings:methods", "Ways of answering, with what each needs and its settings."),
-    "models": ("gnothi.cli.listings:models", "What --model takes, and the settings of a model."),
-    "datasets": ("gnothi.cli.listings:datasets", "Data sets and file formats that eval reads."),
-    "plugins": ("gnothi.cli.listings:plugins", "What other installed packages add: methods, signals, indexes, models ..."),
+    "cache": ("gnothi.cli.cache:cache", "Show or delete cached replies of models."),
+    "list": ("gnothi.cli.listings:listing", "List methods, signals, models, data sets, recipes or plug-ins."),
 }
 
 

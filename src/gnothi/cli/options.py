@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from gnothi.config import Given, Settings, load_toml, read_settings
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.files import meant
 
 if TYPE_CHECKING:  # a command that opens no model needs none of it
@@ -33,6 +33,20 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"got {value}, expected a finite number.", param, ctx)
         return number
+
+
+class Name(click.ParamType[str]):
+    """One of some names of a kind; else the nearest is told."""
+
+    name = "name"
+
+    def __init__(self, kind: str, known: Collection[str]) -> None:
+        self._kind, self._known = kind, known
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        if value not in self._known:
+            raise UnknownName(self._kind, value, self._known)
+        return value
 
 
 class Existing(click.Path):
@@ -69,6 +83,12 @@ PROBABILITY = Number(0, 1, min_open=True, max_open=True)
 json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 Decorator = Callable[[Any], Any]
+
+
+def or_of_config(context: click.Context, _: click.Parameter, data: tuple[str, ...]) -> tuple[str, ...]:
+    """Callback of an argument that takes several data sets: none given, that of the run that ``--config`` repeats."""
+    repeated = (context.default_map or {}).get("dataset")
+    return data or ((repeated,) if repeated else ())
 
 
 def names(given: Sequence[str]) -> list[str]:
@@ -147,7 +167,7 @@ class Sources:
             graph=self.graph,
             settings=self.settings,
             calibration=None if thresholds is None else thresholds.calibration,
-            anyway=None if thresholds is None else thresholds.anyway,
+            ignore_mismatch=None if thresholds is None else thresholds.ignore_mismatch,
             max_cost=self.max_cost,
             max_tokens=self.max_tokens,
         )
@@ -178,7 +198,7 @@ model = click.option(
 method = click.option(
     "--method",
     metavar="NAME",
-    help="How to answer; see `gnothi methods`. [default: the calibration's; seakr for a model with thresholds, else rag]",
+    help="How to answer; see `gnothi list methods`. [default: the calibration's; seakr for a model with thresholds, else rag]",
 )
 index = click.option(
     "--index",
@@ -235,8 +255,10 @@ _spending = (
 
 
 def sources(*options: Decorator, spending: bool = True) -> Decorator:
-    """``options`` name models and indexes; settings always, limits of spending unless told otherwise."""
-    return packed("sources", Sources, *options, filters, _config, _set, *(_spending if spending else ()))
+    """``options`` name models and indexes; filters where there is an index, settings always, limits of spending unless told
+    otherwise."""
+    searching = (filters,) if index in options else ()
+    return packed("sources", Sources, *options, *searching, _config, _set, *(_spending if spending else ()))
 
 
 # --- which questions, and how they are asked ---------------------------------------------------------------------------
@@ -266,7 +288,10 @@ seed = click.option("--seed", default=0, show_default=True, help="Seed of everyt
 _collecting = (
     click.option("--limit", type=click.IntRange(min=1), help="Only the first questions."),
     click.option(
-        "--format", "format", metavar="FORMAT", help="Format of the file, where it cannot be recognised; see `gnothi datasets`."
+        "--format",
+        "format",
+        metavar="FORMAT",
+        help="Format of the file, where it cannot be recognised; see `gnothi list datasets`.",
     ),
     click.option(
         "--concurrency",
@@ -309,7 +334,7 @@ class Thresholds:
     """Where a threshold comes from, if not from settings."""
 
     calibration: Path | None = None
-    anyway: bool = False
+    ignore_mismatch: bool = False
 
 
 calibration = packed(
@@ -317,7 +342,7 @@ calibration = packed(
     Thresholds,
     file("--calibration", "Use the threshold of this file, written by `gnothi calibrate`."),
     click.option(
-        "--anyway",
+        "--ignore-mismatch",
         is_flag=True,
         help="Use a calibration or a probe although it was made for another model or with other settings.",
     ),

@@ -124,20 +124,26 @@ def _bar(*columns: Any, **options: Any) -> Any:
     return Bar(*columns, **options)
 
 
-@contextlib.contextmanager
-def watching(name: str | None = None) -> Iterator[Watch]:
-    """Shows on stderr what is opened and how far answering is; ``name`` in place of the data set's."""
-    with contextlib.ExitStack() as shown:
-        yield _Shown(shown, name)
+class ProgressWatch(Watch):
+    """Shows on stderr what is opened, in a spinner, and how far answering is, in a bar; ``name`` in place of the data set's."""
 
-
-class _Shown(Watch):
-    """A spinner until questions are asked, then a bar."""
-
-    def __init__(self, shown: contextlib.ExitStack, name: str | None) -> None:
-        self._shown, self._name = shown, name
+    def __init__(self, name: str | None = None) -> None:
+        self._shown, self._name = contextlib.ExitStack(), name
         self._progress: RunProgress | None = None
         self._waiting: terminal.Waiting | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shown.close()
+
+    @property
+    def kept(self) -> str:
+        """How much is finished, in words."""
+        if (bar := self._progress) is None:
+            return "What is finished is"
+        return f"{bar.done - bar.failed} of {bar.total} answers are"
 
     def opening(self, what: str) -> None:
         if self._progress is None:

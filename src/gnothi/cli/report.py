@@ -6,6 +6,11 @@ from pathlib import Path
 
 import click
 
+from gnothi.cli import options
+from gnothi.cli.forecast import Count
+from gnothi.cli.forecast import show as show_forecast
+from gnothi.errors import InvalidSetting
+
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
@@ -20,22 +25,23 @@ import click
 @click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: panel, cot or direct]")
 @click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: rag]")
 @click.option(
-    "--price",
+    "--prices",
     "given",
     multiple=True,
-    metavar="KEY=VALUE,...",
-    help="Prices: prompt and generated (per million tokens), call and retrieval (each), currency (a name).",
+    metavar="KEY=VALUE,...|FILE",
+    help="Prices, or a TOML file of them: prompt and generated (per million tokens), call and retrieval (each), hour (of one "
+    "device, for --forecast), currency (a name). Repeat: later ones win.",
 )
 @click.option(
-    "--prices",
-    "file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Prices as a TOML file with the same keys; --price is stronger.",
+    "--forecast",
+    type=Count(),
+    metavar="N",
+    help="Instead, estimate from one RUN what so many questions take (250000, 1e6): tokens, hours, money.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print all numbers as one JSON document, a list with one object per data set."
+    "--devices", type=click.IntRange(min=1), metavar="N", help="With --forecast: machines or GPUs like the run's. [default: 1]"
 )
+@options.json
 def report(
     runs: tuple[Path, ...],
     html: Path | None,
@@ -43,7 +49,8 @@ def report(
     never: str | None,
     always: str | None,
     given: tuple[str, ...],
-    file: Path | None,
+    forecast: int | None,
+    devices: int | None,
     as_json: bool,
 ) -> None:
     """Show one or several RUNs of `gnothi eval`, finished or not.
@@ -53,7 +60,11 @@ def report(
     \b
     gnothi report runs/lab --html lab.html
     gnothi report runs/gram runs/perplexity --html signals.html
-    gnothi report runs/lab --csv numbers --price prompt=0.15,generated=0.60,currency=EUR
+    gnothi report runs/lab --csv numbers --prices prompt=0.15,generated=0.60,currency=EUR
+    gnothi report runs/sample --forecast 1e6 --devices 8 --prices hour=2.50
+
+    A forecast shows in brackets the ends of what is likely: 95 % for the questions; for hours also a quarter more or less than
+    measured.
     """
     from gnothi.report.costs import read_prices
     from gnothi.report.sections import load_runs, name_all
@@ -61,7 +72,19 @@ def report(
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import summary_table
 
-    prices = read_prices(file, given)
+    prices = read_prices(given)
+    if forecast is not None:
+        beside = {"--html": html, "--csv": folder, "--never": never, "--always": always}
+        if unused := [flag for flag, value in beside.items() if value is not None]:
+            raise InvalidSetting(f"{unused[0]}: got it with --forecast, which has no use for it. Leave one of them out.")
+        if len(runs) > 1:
+            raise InvalidSetting(f"--forecast: got {len(runs)} runs, expected one to estimate from.")
+        show_forecast(runs[0], forecast, devices or 1, prices, as_json)
+        return
+    if devices is not None or (prices and prices.hour):
+        raise InvalidSetting(
+            f"{'--devices' if devices else '--prices hour'}: it goes with --forecast N. Add that, or leave it out."
+        )
     sections = load_runs(runs)
     written: list[str] = []
     documents = []

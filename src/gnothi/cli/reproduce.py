@@ -1,9 +1,10 @@
-"""``gnothi reproduce``: a table or figure of a paper by one command, with the paper's figures beside ours."""
+"""``gnothi reproduce``: a table of a paper by one command, or an ablation of a method on any questions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -11,96 +12,117 @@ from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
+from gnothi.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from gnothi.reproduce.outcome import Outcome
+    from gnothi.models.remote.budget import Budget
+    from gnothi.reproduce.learning import Watching
     from gnothi.reproduce.parts import Job
+
+R = TypeVar("R")
 
 
 @click.command()
-@click.argument("recipe", metavar="list|RECIPE")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Where the data sets are; indexes go there.",
-)
+@click.argument("recipe", metavar="RECIPE|FILE")
+@click.argument("dataset", required=False, metavar="[QUESTIONS]")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where everything goes that comes of it; the same command goes on there. Without it nothing is started.",
+    help="Folder of all runs and results. Without it the recipe is described, and nothing runs.",
 )
 @click.option(
-    "--rehearse", is_flag=True, help="Every step with the lab model (or --model) on a few questions of the laboratory."
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Table of a paper: folder of its data sets. Indexes are built there.",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Only this data set, or this row beside the full method (repeat).")
-@click.option("--limit", type=click.IntRange(min=1), help="So many questions of each data set, drawn at random by the seed.")
+@click.option(
+    "--rehearse", is_flag=True, help="Table of a paper: try every step with the lab model (or --model) on a few lab questions."
+)
 @click.option(
     "--trained",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where what is learnt on the way goes, for several recipes to share. [default: trained in --out]",
+    help="Table of a paper: folder of what is trained first, to share between recipes. [default: trained in --out]",
 )
+@click.option("--only", multiple=True, metavar="NAME", help="Only this data set, or this row beside the full method (repeat).")
 @options.sources(
-    click.option("--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model. [default: the paper's; in a rehearsal lab]")
+    click.option("--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model. [default: the recipe's; rehearsing, lab]"),
+    options.index,
+    options.graph,
 )
-@options.seed
+@options.file(
+    "--calibration",
+    "A threshold, written by `gnothi calibrate`, for the rows with its signal and settings (repeat, one a signal).",
+    "calibrations",
+    multiple=True,
+)
+@options.asking
 @options.file("--markdown", "Write the table as Markdown.", "markdown_file")
+@options.file("--csv", "Ablation: write the table as CSV, with all numbers.", "csv_file")
+@options.file("--plot", "Ablation: draw the differences with their intervals (PNG, SVG, PDF).")
 @options.json
 def reproduce(
     recipe: str,
-    data: Path | None,
+    dataset: str | None,
     out: Path | None,
+    data: Path | None,
     rehearse: bool,
-    only: tuple[str, ...],
-    limit: int | None,
     trained: Path | None,
+    only: tuple[str, ...],
     sources: options.Sources,
-    seed: int,
+    calibrations: tuple[Path, ...],
+    asking: options.Asking,
     markdown_file: Path | None,
+    csv_file: Path | None,
+    plot: Path | None,
     as_json: bool,
 ) -> int:
-    """A table or figure of SeaKR, KEQA, SKILL-RAG or IEKR: everything it takes, and the paper's figures beside ours.
+    """Reproduce a table of SeaKR, KEQA, SKILL-RAG or IEKR, or run an ablation: a method with its parts taken away.
 
     \b
-    gnothi reproduce list
+    gnothi list recipes
     gnothi reproduce seakr/table1
     gnothi reproduce seakr/table1 --data FOLDER
     gnothi reproduce seakr/table1 --data FOLDER --out runs/seakr1
     gnothi reproduce seakr/table1 --rehearse --out runs/rehearsal
+    gnothi reproduce seakr --limit 100 --out runs/seakr
+    gnothi reproduce my-recipe.toml questions.jsonl --model PATH --index my-index --out runs/mine
 
-    Without --out it says what the recipe needs, what of that is lacking in --data and how to get it, and about what it takes.
-    Indexes are built, and what is to be learnt is learnt, before the rows are run. The same command again goes on with what is
-    unfinished. Exit code 1: some questions failed.
+    Without --out, the recipe is described: its rows, what it needs and, with --data, what is missing, how to get it, and an
+    estimate of the cost. Of a paper's data sets, --limit questions are drawn at random; an ablation takes the first.
+    docs/how-to/ablate.md says how to write a FILE.
+
+    Each row is a run, which `gnothi report` and `gnothi calibrate --replay` read. Run the same command again to resume. Exit
+    code 1: some questions failed.
     """
+    from gnothi.calibration.file import read as read_calibration
     from gnothi.report.terminal import console as terminal
     from gnothi.reproduce import shown
     from gnothi.reproduce.parts import Job
-    from gnothi.reproduce.recipe import names, read
+    from gnothi.reproduce.recipe import read
     from gnothi.reproduce.work import outlook
-    from gnothi.session.plan import Execution
 
-    if recipe == "list":
-        every = [read(name) for name in names()]
-        if as_json:
-            terminal.print_json([shown.listing(one) for one in every])
-        else:
-            click.echo("\n".join(shown.listed(every)))
-            click.echo("What one needs: gnothi reproduce RECIPE. Run it: gnothi reproduce RECIPE --data FOLDER --out FOLDER")
-        return 0
     found = read(recipe)
+    if found.data and (unused := next((flag for flag, file in (("--csv", csv_file), ("--plot", plot)) if file), None)):
+        raise InvalidSetting(f"{unused}: got it with a table of a paper. It goes with an ablation; --markdown goes with both.")
     job = Job(
         recipe=found,
         out=out or Path(),
+        dataset=dataset,
+        format=asking.format,
+        index=sources.index,
+        graph=sources.graph,
+        calibrations=tuple(map(read_calibration, calibrations)),
         data=data,
         model=sources.model,
         rehearse=rehearse,
-        limit=limit,
+        limit=asking.limit,
         only=only,
         trained=trained,
         settings=sources.settings,
-        execution=Execution(seed),
+        execution=asking.execution,
         max_cost=sources.max_cost,
         max_tokens=sources.max_tokens,
     )
@@ -111,35 +133,75 @@ def reproduce(
         else:
             click.echo("\n".join(shown.described(found, seen)))
         return 0
-    outcome = _carried_out(job, as_json)
-    if markdown_file is not None:
-        from gnothi.runs.folder import replace_file
+    return (_reproduced if found.data else _ablated)(job, markdown_file, csv_file, plot, as_json)
 
-        markdown_file.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(markdown_file, "\n".join(shown.markdown(outcome)) + "\n")
+
+def _reproduced(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: Path | None, as_json: bool) -> int:  # noqa: ARG001
+    from gnothi.report.terminal import console as terminal
+    from gnothi.reproduce import shown
+    from gnothi.reproduce.work import carry_out
+
+    outcome = _carried_out(job, carry_out, as_json)
+    if markdown_file is not None:
+        save_lines(shown.markdown(outcome), markdown_file)
     if as_json:
         terminal.print_json(shown.document(outcome))
     else:
         shown.show(terminal.console(), outcome)
-        runs = " ".join(f"{out}/{one.name}/*" for one in outcome.data)
-        click.echo(f"every question: gnothi report {runs} --html FILE")
-        if markdown_file is not None:
-            click.echo(f"written: {markdown_file}")
+        runs = " ".join(f"{job.out}/{one.name}/*" for one in outcome.data)
+        _say_where(runs, markdown_file)
     return SOME_FAILED if outcome.failures else 0
 
 
-def _carried_out(job: Job, as_json: bool) -> Outcome:
-    from gnothi.cli.progress import watching
+def _ablated(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: Path | None, as_json: bool) -> int:
+    from gnothi.report.terminal import console as terminal
+    from gnothi.reproduce import export, figure
+    from gnothi.reproduce import terminal as shown
+    from gnothi.reproduce.work import table_of
+
+    table = _carried_out(job, table_of, as_json)
+    if csv_file is not None:
+        export.save_csv(table, csv_file)
+    if markdown_file is not None:
+        save_lines(export.markdown(table), markdown_file)
+    if plot is not None:
+        figure.save(table, plot)
+    if as_json:
+        terminal.print_json(table)
+        for warning in table.warnings:
+            say(f"warning: {warning}")
+    else:
+        shown.show(terminal.console(), table)
+        _say_where(f"{job.out}/*", csv_file, markdown_file, plot)
+    return SOME_FAILED if any(variant.failures for variant in table.variants) else 0
+
+
+def save_lines(lines: Sequence[str], file: Path) -> None:
+    from gnothi.runs.folder import replace_file
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, "\n".join(lines) + "\n")
+
+
+def _say_where(runs: str, *written: Path | None) -> None:
+    click.echo(f"runs: {runs} (every question: gnothi report {runs} --html FILE)")
+    for file in filter(None, written):
+        click.echo(f"written: {file}")
+
+
+def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: bool) -> R:
+    from gnothi.cli.progress import ProgressWatch
     from gnothi.cli.train import _bars
     from gnothi.models import is_remote
     from gnothi.models.remote.budget import Budget
     from gnothi.reproduce.learning import Watching
     from gnothi.reproduce.needs import models
     from gnothi.reproduce.parts import parts
-    from gnothi.reproduce.work import carry_out
+    from gnothi.reproduce.work import check
 
+    check(job)
     budget = Budget(job.max_cost, job.max_tokens)
     remote = any(map(is_remote, models(parts(job))))
-    with spending(budget, remote, job.out, lambda: "what was done is", err=as_json), watching(job.recipe.name) as watch:
-        said = Watching(lambda step: say(f"step: {step}"), watch, _bars())
-        return carry_out(job, said, budget)
+    watch = ProgressWatch(job.recipe.name)
+    with spending(budget, remote, job.out, lambda: watch.kept, err=as_json), watch:
+        return run(job, Watching(lambda step: say(f"step: {step}"), watch, _bars()), budget)

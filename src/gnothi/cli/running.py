@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,7 @@ from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 
 if TYPE_CHECKING:
-    from gnothi.runs.rows import Row
-    from gnothi.session.execute import Run
+    from gnothi.face.evaluate import Evaluation
     from gnothi.session.plan import Plan
 
 SOME_FAILED = 1
@@ -23,19 +21,18 @@ SOME_FAILED = 1
 
 
 @contextmanager
-def carried_out(plan: Plan, sources: options.Sources, out: Path, as_json: bool) -> Iterator[tuple[Run, list[Row]]]:
-    """The run, whose folder is held meanwhile, and all its rows. ``as_json``: standard output is for a program."""
-    from gnothi.cli.progress import watching
-    from gnothi.session.execute import budget_of, claimed, done, execute
+def carried_out(plan: Plan, sources: options.Sources, out: Path, as_json: bool) -> Iterator[Evaluation]:
+    """What comes of it, with progress told meanwhile, and costs at the end. ``as_json``: standard output is for a program."""
+    from gnothi.cli.progress import ProgressWatch
+    from gnothi.face.evaluate import carry_out
+    from gnothi.session.execute import budget_of
     from gnothi.session.record import changed_since, record
 
-    for line in plan.told:
-        say(line)
     changed = changed_since(sources.repeated, record(plan), str(sources.config)) if sources.config else []
-    for warning in (*changed, *plan.warnings):
+    for warning in changed:
         say(f"warning: {warning}")
-    budget = budget_of(plan)
-    with claimed(plan, out) as run, spending(budget, plan.remote, out, partial(done, [run]), err=as_json):
-        with watching() as watch:
-            (rows,) = asyncio.run(execute([run], watch, budget=budget))
-        yield run, rows
+    budget, watch = budget_of(plan), ProgressWatch()
+    with spending(budget, plan.remote, out, lambda: watch.kept, err=as_json):
+        with watch:
+            evaluation = asyncio.run(carry_out(plan, out, watch, budget))
+        yield evaluation

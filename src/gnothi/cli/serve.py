@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import options
-from gnothi.cli.groups import Group
 from gnothi.cli.saying import say
-from gnothi.cli.serve_keys import keys as keys_of_a_server
 from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
 
@@ -21,26 +19,24 @@ if TYPE_CHECKING:
 METHODS = ("seakr", "rag", "direct")
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.command()
 @click.option(
     "--method",
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help=f"What is offered, each as the model gnothi/NAME; see `gnothi methods`. [default: {','.join(METHODS)}, first the "
+    help=f"What is offered, each as the model gnothi/NAME; see `gnothi list methods`. [default: {','.join(METHODS)}, first the "
     "one that `gnothi ask` would take]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
 @click.option("--host", metavar="ADDRESS", help="Address to listen on. [default: 127.0.0.1, this machine alone]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on. [default: 8000]")
-@options.file("--keys", "Let in those alone who have a key of this file.")
+@options.file("--keys", "Require an API key from FILE, which `gnothi keys` writes.")
 @click.option(
     "--runs", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Show the reports of its runs."
 )
-@click.pass_context
 def serve(
-    context: click.Context,
     methods: tuple[str, ...],
     sources: options.Sources,
     thresholds: options.Thresholds,
@@ -62,8 +58,6 @@ def serve(
     """
     import asyncio
 
-    if context.invoked_subcommand is not None:
-        return
     from gnothi.report.terminal import console as terminal
     from gnothi.serving.setups import SETUPS, plans, server_settings
     from gnothi.session.plan import resolve
@@ -93,6 +87,3 @@ def serve(
 
     with terminal.Waiting("opening models ...") as waiting:
         asyncio.run(run(found, settings, ready))
-
-
-serve.add_command(keys_of_a_server, "keys")

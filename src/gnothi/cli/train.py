@@ -1,127 +1,217 @@
-"""``gnothi train``: what is learnt from training questions, one command per thing."""
+"""``gnothi train``: what is learnt from training questions, one command for all of it."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import asdict, fields
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gnothi.cli import options
-from gnothi.cli.groups import Group
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
-from gnothi.cli.train_gate import gate
+from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
-    from gnothi.training.outcomes import Metric
-    from gnothi.training.run import Trainable
     from gnothi.training.watch import Watch
 
-    Kind = type[Trainable[Any]]
 
-F = TypeVar("F", bound=Callable[..., Any])
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One thing that is trained: the class or function that trains it, what it is ``called``, how it is ``used`` ({} is the
+    folder), and which of the options that not all kinds have it ``takes``."""
+
+    target: str
+    called: str
+    used: str = "{}"
+    takes: tuple[str, ...] = ()
+    of_run: bool = False
 
 
-@click.group(cls=Group)
-def train() -> None:
-    """Learn from training questions: what a method or a model is better with."""
+_STAGED = ("findings", "collect_only")
+_HERE = "gnothi.training."
+KINDS = {
+    "probe": Kind(f"{_HERE}probe.job:TrainableProbe", "probe"),
+    "self-knowledge": Kind(
+        f"{_HERE}self_knowledge.job:TrainableKnower",
+        "model",
+        "use it with --model {}",
+        ("index", *_STAGED),
+    ),
+    "reader": Kind(
+        f"{_HERE}reader.job:TrainableReader",
+        "model",
+        "use it with --model {}",
+        ("method", "index", "graph", *_STAGED),
+    ),
+    "reranker": Kind(
+        f"{_HERE}reranker.job:TrainableReranker",
+        "re-ranker",
+        "use it with --set reranker={}",
+        ("graph", "base", *_STAGED),
+    ),
+    "utility-reference": Kind(
+        f"{_HERE}utility_reference.job:TrainableReference",
+        "reference",
+        takes=("index", "encoder"),
+    ),
+    "knowledge-reference": Kind(
+        f"{_HERE}knowledge_reference.build:train_by",
+        "reference",
+        takes=("encoder",),
+        of_run=True,
+    ),
+    "complexity": Kind(
+        f"{_HERE}complexity.build:train_by",
+        "classifier",
+        of_run=True,
+    ),
+}
+_OF_SOME = ("method", "index", "graph", "base", "encoder", *_STAGED)
+_OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
 
 
-# --- flags that several commands share -----------------------------------------------------------------------------
-
-questions = click.argument("dataset", metavar="QUESTIONS")
-several = click.argument("dataset", metavar="QUESTIONS ...", nargs=-1, required=True)
-run_folder = click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-own_model = click.option(
-    "--model",
-    default="lab",
-    show_default=True,
-    metavar="lab|PATH|HUB-ID",
-    help="The model to train, which runs in this process.",
+@click.command()
+@click.argument("kind", type=options.Name("training", KINDS), metavar="KIND")
+@click.argument("data", nargs=-1, callback=options.or_of_config, metavar="QUESTIONS...|RUN")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Folder of what is trained; an unfinished one is resumed.",
 )
-encoder = click.option(
-    "--encoder",
-    default="lexical",
-    show_default=True,
-    metavar="lexical|PATH|HUB-ID",
-    help="What the reference is searched with: words, or a sentence-transformers model.",
+@options.sources(
+    options.model,
+    options.index,
+    options.graph,
+    click.option("--method", metavar="NAME", help="reader: the method whose evidence is read. [default: rag]"),
+    click.option("--base", metavar="lab|PATH|HUB-ID", help="reranker: the cross-encoder or encoder to train. [default: lab]"),
+    click.option(
+        "--encoder",
+        metavar="lexical|PATH|HUB-ID",
+        help="References: search them by words, or with a sentence-transformers model. [default: lexical]",
+    ),
 )
-judged = click.option(
-    "--metric",
-    type=click.Choice(["em", "accuracy"]),
-    default="em",
-    show_default=True,
-    help="An answer is right where it is a gold answer (em), or where it holds one (accuracy).",
+@click.option(
+    "--findings",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="self-knowledge, reader, reranker: folder of what is collected first (answers, prompts, pairs), to share between "
+    "trainings. [default: in --out]",
 )
+@click.option("--collect-only", is_flag=True, help="self-knowledge, reader, reranker: collect that, and stop.")
+@options.collecting
+@options.json
+@click.pass_context
+def train(
+    context: click.Context,
+    kind: str,
+    data: tuple[str, ...],
+    out: Path,
+    sources: options.Sources,
+    method: str | None,
+    base: str | None,
+    encoder: str | None,
+    findings: Path | None,
+    collect_only: bool,
+    asking: options.Asking,
+    as_json: bool,
+) -> int:
+    """Train KIND on training questions, or on a run of `gnothi eval` over them.
+
+    \b
+    gnothi train probe train.jsonl --model PATH --out my-probe
+    gnothi train self-knowledge lab-train:one_hop --out knowing --set answers.n=10
+    gnothi train reader lab-train:choice --method rag --set k=3 --out reading
+    gnothi train reranker train.jsonl --model PATH --graph my-graph --base HUB-ID --out my-reranker
+    gnothi train utility-reference hotpotqa.json nq.qa.csv --limit 500 --index my-index --out reference
+    gnothi train knowledge-reference runs/train --out known
+    gnothi train complexity runs/train --set several_hops=two_hop,comparison --out complexity
+
+    \b
+    probe                from one forward pass, whether the model will answer wrongly
+    self-knowledge       a model that says whether it knows (SKILL-RAG; needs the extra training)
+    reader               a model that answers from evidence (IEKR; needs the extra training)
+    reranker             a cross-encoder of facts (IEKR; needs the extras dense, training)
+    utility-reference    which passages help or harm answers (KEQA)
+    knowledge-reference  known and unknown questions, for the method skr; from a RUN
+    complexity           the classifier of the method adaptive_rag; from a RUN
+
+    Settings (--set) are those of what is trained; docs/reference/training.md lists them. The questions of tests are refused.
+
+    Run the same command again to resume; failed questions are tried again. Exit code 1: some questions failed.
+    """
+    own = {"method": method, "base": base, "encoder": encoder, "findings": findings, "collect_only": collect_only}
+    return _train(context, kind, data, out, sources, asking, as_json, own)
 
 
-def out(what: str) -> Callable[[F], F]:
-    """Adds ``--out``; ``what`` the folder is of."""
-    return click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help=f"Folder of the {what}.")
+def _train(
+    context: click.Context,
+    kind: str,
+    data: tuple[str, ...],
+    out: Path,
+    sources: options.Sources,
+    asking: options.Asking,
+    as_json: bool,
+    own: dict[str, Any],
+) -> int:
+    chosen = KINDS[kind]
+    _check_used(context, kind, data)
+    module, _, name = chosen.target.partition(":")
+    trains = getattr(importlib.import_module(module), name)
+    given = {key: value for key, value in own.items() if key in chosen.takes and value is not None}
+    if chosen.of_run:
+        run = Path(data[0])
+        learnt = trains(run, out, sources.settings, **given)
+        _say_unfinished(run)
+        _show(as_json, asdict(learnt), [*learnt.report(), *_encoder(chosen, given), (chosen.called, str(out))])
+        return 0
+    from gnothi.session.execute import budget_of
+    from gnothi.training import processes
+    from gnothi.training.job import Job
+    from gnothi.training.run import run as carry_out
+
+    for group in (sources, asking):
+        given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
+    given |= {key: None for key in ("index", "graph") if key not in chosen.takes}
+    made = trains.of(data[0] if len(data) == 1 else data, out, **given)
+    job, plan, budget = made.job, made.plan, budget_of(made.plan)
+    with spending(budget, plan.remote, job.out, err=as_json):
+        trained = carry_out(made, _bars(), budget)
+        if processes.leads():
+            rows = [] if job.collect_only else [(chosen.called, chosen.used.format(job.out))]
+            _show(as_json, trained.figures, [*made.report(trained), *rows])
+    return SOME_FAILED if trained.failed else 0
 
 
-def unfinished(what: str) -> Callable[[F], F]:
-    return out(f"{what}; an unfinished one goes on")
+def _encoder(kind: Kind, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [("encoder", given.get("encoder", "lexical"))] if "encoder" in kind.takes else []
 
 
-def json_of(what: str) -> Callable[[F], F]:
-    return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document: {what}.")
-
-
-def stage(name: str, what: str, verb: str) -> Callable[[F], F]:
-    """Adds ``--NAME`` and ``--NAME-only``, for what is found out before a training."""
-
-    def add(command: F) -> F:
-        folder = click.option(
-            f"--{name}",
-            "findings",
-            type=click.Path(path_type=Path),
-            metavar="PATH",
-            help=f"Folder of the {what}, to share them between trainings. [default: {name} in --out]",
-        )
-        only = click.option(f"--{name}-only", "collect_only", is_flag=True, help=f"{verb} and stop.")
-        return folder(only(command))
-
-    return add
-
-
-# --- what every command does ---------------------------------------------------------------------------------------
-
-
-def learns(label: str, used: str) -> Callable[[Callable[[], Kind]], Callable[..., int]]:
-    """A command made of a function that says what it trains. When that is done, ``label`` is explained by ``used``, in which {}
-    is the folder."""
-
-    def decorate(kind: Callable[[], Kind]) -> Callable[..., int]:
-        @functools.wraps(kind)
-        def command(
-            *, dataset: str | tuple[str, ...], sources: options.Sources, asking: options.Asking, as_json: bool, **given: Any
-        ) -> int:
-            from gnothi.session.execute import budget_of
-            from gnothi.training import processes
-            from gnothi.training.job import Job
-            from gnothi.training.run import run
-
-            for group in (sources, asking):
-                given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
-            made = kind().of(dataset, **given)
-            job, plan, budget = made.job, made.plan, budget_of(made.plan)
-            with spending(budget, plan.remote, job.out, err=as_json):
-                trained = run(made, _bars(), budget)
-                if processes.leads():
-                    rows = [] if job.collect_only else [(label, used.format(job.out))]
-                    _show(as_json, trained.figures, [*made.report(trained), *rows])
-            return SOME_FAILED if trained.failed else 0
-
-        return command
-
-    return decorate
+def _check_used(context: click.Context, kind: str, data: Sequence[str]) -> None:
+    """Raises InvalidInput for too few or too many data, InvalidSetting for an option that this kind does not take."""
+    what = "RUN" if KINDS[kind].of_run else "QUESTIONS"
+    if not data:
+        raise InvalidInput(f"train {kind}: got no {what}, expected one.")
+    if len(data) > 1 and kind != "utility-reference":
+        raise InvalidInput(f"train {kind}: got {len(data)} arguments, expected one {what}.")
+    for option in context.command.params:
+        name = option.name or ""
+        if context.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        if name in _OF_SOME and name not in KINDS[kind].takes:
+            kinds = [other for other, one in KINDS.items() if name in one.takes]
+            raise InvalidSetting(
+                f"{option.opts[0]}: got it with train {kind}, expected it with {', '.join(kinds)}. Leave it out."
+            )
+        if KINDS[kind].of_run and name not in _OF_RUNS:
+            raise InvalidSetting(f"{option.opts[0]}: got it with train {kind}, which asks no model. Leave it out.")
 
 
 def _bars() -> Watch:
@@ -161,249 +251,3 @@ def _say_unfinished(run: Path) -> None:
             f"warning: {run} is unfinished: learnt from {len(section.rows):,} of {section.expected:,} answers. Complete it by "
             "the same `gnothi eval`, then learn again"
         )
-
-
-# --- from questions ------------------------------------------------------------------------------------------------
-
-
-@train.command("self-knowledge")
-@questions
-@options.sources(
-    own_model,
-    click.option(
-        "--index",
-        metavar="lab|PATH",
-        help="Where sentences to show are found, with --set answers.sentences=N. [default: lab, with the lab model]",
-    ),
-    spending=False,
-)
-@unfinished("trained model")
-@stage("answers", "sampled answers", "Sample answers")
-@options.collecting
-@json_of("what was reached")
-@learns("model", "use it with --model {}")
-def self_knowledge() -> Kind:
-    """Train a model to say whether it knows the answer (SKILL-RAG, sections 4.1 and 4.2; needs the extra `training`).
-
-    \b
-    gnothi train self-knowledge lab-train:one_hop --out knowing
-    gnothi train self-knowledge train.jsonl --model PATH --out knowing --set answers.n=10
-    gnothi eval lab --model knowing --method skill_rag
-    gnothi train self-knowledge lab-train:one_hop --out filtering --set answers.sentences=4
-
-    First several answers are sampled to each question, from memory; then the model is rewarded for Yes where it is mostly right
-    and for No where it is not. --out is then a model folder. docs/reference/training.md lists the settings (--set).
-
-    The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
-    """
-    from gnothi.training.self_knowledge.job import TrainableKnower
-
-    return TrainableKnower
-
-
-@train.command("reader")
-@questions
-@options.sources(
-    own_model,
-    click.option(
-        "--method",
-        default="rag",
-        show_default=True,
-        metavar="NAME",
-        help="The method whose reader is trained: what it would put before a question is what is read.",
-    ),
-    options.index,
-    options.graph,
-    spending=False,
-)
-@unfinished("trained model")
-@stage("prompts", "prompts", "Make the prompts")
-@options.collecting
-@json_of("what was reached")
-@learns("model", "use it with --model {}")
-def reader() -> Kind:
-    """Train a model to answer from what a method puts before it (IEKR, section 4.3; needs the extra `training`).
-
-    \b
-    gnothi train reader lab-train:choice --method rag --out reading --set k=3
-    gnothi train reader train.jsonl --method direct --model PATH --out answering
-    gnothi eval lab:choice --model reading --index lab --method rag --set reason=false --set choose=likelihood --out runs/read
-
-    First the method makes its prompt for each question, as it would to answer it; then the model learns the gold answers that
-    follow them. --out is then a model folder. docs/reference/training.md lists the settings (--set); those
-    of the method are given as usual.
-
-    The same command again goes on after an interruption and ends in the same model. Exit code 1: some questions failed.
-    """
-    from gnothi.training.reader.job import TrainableReader
-
-    return TrainableReader
-
-
-@train.command("reranker")
-@questions
-@options.sources(
-    options.model,
-    options.graph,
-    click.option(
-        "--base",
-        default="lab",
-        show_default=True,
-        metavar="lab|PATH|HUB-ID",
-        help="What is trained: a cross-encoder, an encoder, or the laboratory's model as a judge.",
-    ),
-)
-@unfinished("re-ranker")
-@stage("pairs", "training pairs", "Make the pairs")
-@options.collecting
-@json_of("what was reached")
-@learns("re-ranker", "use it with --set reranker={}")
-def reranker() -> Kind:
-    """Train a cross-encoder to find the facts a question needs (IEKR, section 4.2; needs the extras `dense` and `training`).
-
-    \b
-    gnothi train reranker lab-train:two_hop_choice --out my-reranker --set learning_rate=1e-3
-    gnothi train reranker train.jsonl --model PATH --graph my-graph --base HUB-ID --out my-reranker
-    gnothi ask "..." --method iekr --set reranker=my-reranker
-
-    QUESTIONS are multiple choice; without --limit the first 500 are taken. First --model tells what it knows about the
-    entities of each question; then --base learns to score facts of the graph that link a question to its gold choice above the
-    others, reading [question : knowledge : fact]. --out is then a cross-encoder as sentence-transformers saves it.
-    docs/reference/training.md lists the settings (--set).
-
-    The same command again goes on after an interruption and ends in the same re-ranker. Exit code 1: some questions failed.
-    """
-    from gnothi.training.reranker.job import TrainableReranker
-
-    return TrainableReranker
-
-
-@train.command("probe")
-@questions
-@options.sources(options.model)
-@unfinished("probe")
-@options.collecting
-@json_of("what probe.json says")
-@learns("probe", "{}")
-def probe() -> Kind:
-    """Learn to tell from one forward pass whether a model will answer training QUESTIONS wrongly.
-
-    \b
-    gnothi train probe lab-train --limit 2900 --out my-probe
-    gnothi train probe train.jsonl --model PATH --out my-probe --set target=uncertainty
-    gnothi eval lab --method compose --set gate=probe --set probe=my-probe --out runs/probe
-    gnothi ask "..." --set signal=question --set probe=my-probe
-
-    The folder holds two gates: probe reads a hidden state of the prompt, question only the words of the question (all there
-    is for a model behind an API). Settings (--set): target=correctness|uncertainty, prompts, layers, sites, metric, and those
-    of methods with a gate: reason, signal, samples, max_tokens, ... docs/reference/training.md tells more.
-
-    The same command again completes an interrupted one and tries failed questions again. Exit code 1: some questions failed.
-    """
-    from gnothi.training.probe.job import TrainableProbe
-
-    return TrainableProbe
-
-
-@train.command("utility-reference")
-@several
-@options.sources(options.model, options.index)
-@encoder
-@unfinished("reference")
-@options.collecting
-@json_of("the header of the reference")
-@learns("reference", "{}")
-def utility_reference() -> Kind:
-    """Label passages by whether they help or harm the answers to training QUESTIONS (KEQA, section 3.4).
-
-    \b
-    gnothi train utility-reference lab-train --out reference
-    gnothi train utility-reference hotpotqa.json nq-train.qa.csv --limit 500 --model PATH --index my-index --out reference
-    gnothi train utility-reference train.jsonl --model openai:NAME --index my-index --out reference --max-tokens 2000000
-
-    The passages found for each question are read, and one that raises the F1 of the answer is labelled helpful, one that
-    lowers it harmful. Of several QUESTIONS the first --limit of each are taken. Settings (--set): k=5,
-    form=auto|alone|accumulate, reason=none|true|false, max_tokens=100.
-
-    The same command again completes an interrupted one and tries failed questions again; with another --encoder it keeps the
-    labels. Exit code 1: some questions failed.
-    """
-    from gnothi.training.utility_reference.job import TrainableReference
-
-    return TrainableReference
-
-
-# --- from a run ----------------------------------------------------------------------------------------------------
-
-
-@train.command("knowledge-reference")
-@run_folder
-@out("reference")
-@click.option("--memory", default="direct", show_default=True, help="The run's method that answers from memory.")
-@click.option("--retrieval", default="rag", show_default=True, help="The run's method that retrieves.")
-@click.option(
-    "--labels",
-    type=click.Choice(["better", "right"]),
-    default="better",
-    show_default=True,
-    help="Known is what memory alone got right, as in the authors' code; right: or both did, as in the paper.",
-)
-@judged
-@encoder
-@json_of("how many questions of each kind")
-def knowledge_reference(run: Path, out: Path, as_json: bool, **given: Any) -> int:
-    """Tell known from unknown training questions, for the method skr (SKR, section 3), by a RUN over them.
-
-    \b
-    gnothi eval lab-train --method direct,rag --out runs/train
-    gnothi train knowledge-reference runs/train --out known
-    gnothi eval lab --method skr --set reference=known --out runs/skr
-
-    A question is known where the model answered it rightly from memory alone, unknown where only retrieval led to the right
-    answer. One that both or neither got right says nothing and is left out; --labels right calls the former known.
-    """
-    from gnothi.training.knowledge_reference.build import train
-
-    counts = train(run, out, **given)
-    _say_unfinished(run)
-    _show(as_json, asdict(counts), [*counts.report(), ("encoder", given["encoder"]), ("reference", str(out))])
-    return 0
-
-
-@train.command("complexity")
-@run_folder
-@out("classifier")
-@click.option("--memory", default="cot", show_default=True, help="The run's method that answers from memory.")
-@click.option("--once", default="rag", show_default=True, help="The run's method that retrieves once.")
-@click.option("--steps", default="ircot", show_default=True, help="The run's method that retrieves in steps.")
-@click.option(
-    "--several-hops",
-    "several_hops",
-    multiple=True,
-    metavar="KIND",
-    help="Kind of question that takes several hops (repeatable). With it, questions that no method answered rightly are "
-    "labelled by their kind; without it, they are left out.",
-)
-@judged
-@json_of("labels and accuracy")
-def complexity(
-    run: Path, out: Path, memory: str, once: str, steps: str, several_hops: tuple[str, ...], metric: Metric, as_json: bool
-) -> int:
-    """Train the classifier of the method adaptive_rag (Adaptive-RAG, section 3) by a RUN over training questions.
-
-    \b
-    gnothi eval lab-train --method cot,rag,ircot --out runs/train
-    gnothi train complexity runs/train --several-hops two_hop --several-hops comparison --out complexity
-    gnothi eval lab --method adaptive_rag --set classifier=complexity --out runs/adaptive
-
-    A question is labelled with the simplest of the three methods that answered it rightly.
-    """
-    from gnothi.training.complexity.build import train
-
-    learnt = train(run, out, (memory, once, steps), several_hops or None, metric=metric)
-    _say_unfinished(run)
-    _show(as_json, asdict(learnt), [*learnt.report(), ("classifier", str(out))])
-    return 0
-
-
-train.add_command(gate)

@@ -1,9 +1,17 @@
 """Questions: named data sets, and files, one module per format."""
 
-from gnothi.datasets.named import DataSet
 from gnothi.datasets.records import Format, Record, read_records
-from gnothi.datasets.registry import DATASETS, FORMATS, data_sets, file_formats, formats_listed, is_named, load
-from gnothi.datasets.unanswered import load_unanswered
+from gnothi.datasets.registry import (
+    DATASETS,
+    FORMATS,
+    DataSet,
+    data_sets,
+    file_formats,
+    formats_listed,
+    is_named,
+    load,
+    load_unanswered,
+)
 
 __all__ = [
     "DATASETS",

@@ -5,17 +5,103 @@ Every complaint names file and line. A file may be packed with gz.
 
 from __future__ import annotations
 
+import ast
+import codecs
+import contextlib
+import gzip
+import io
 import json
 import re
+import tokenize
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
-from gnothi.datasets import cells
-from gnothi.datasets.packed import opened
 from gnothi.errors import InvalidInput, shown
 from gnothi.types import Question
+
+# Cells of a table that hold a list: as JSON, Python and numpy write it.
+
+_ARRAY = re.compile(r"array\((\[.*?\])(?:, *dtype=\w+)?\)", re.DOTALL)
+_BETWEEN = re.compile(r"\s*(?:\|+|///|\n)\s*")
+
+
+def opened_cell(cell: str) -> Any:
+    """The list or the object that the cell is, else its text."""
+    text = cell.strip()
+    if not (text.startswith(("[", "{", "array(")) and text.endswith(("]", "}", ")"))):
+        return cell
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = _of_python(_ARRAY.sub(r"\1", text))
+    return value if isinstance(value, list | dict) else cell
+
+
+def is_broken_list(cell: str) -> bool:
+    """Whether a text looks like a list and is none that can be read."""
+    return cell.startswith("[") and cell.endswith("]")
+
+
+def separated(cell: str, many: bool) -> list[str]:
+    """The parts of a text that may be several answers. ``many``: the column's name says that it holds several."""
+    parts = _BETWEEN.split(cell)
+    return parts if len(parts) > 1 or not many else re.split(r"\s*;\s*", cell)
+
+
+def _of_python(text: str) -> Any:
+    """A list as Python writes it, or as numpy writes an array of text: without commas, which Python would take for one
+    text."""
+    try:
+        strings = [token.string for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.string.strip()]
+        if [strings[0], strings[-1]] == ["[", "]"] and len(strings) > 3 and all(part[-1] in "\"'" for part in strings[1:-1]):
+            return [ast.literal_eval(part) for part in strings[1:-1]]
+        if any(a[-1] in "\"'" and b[0] in "\"'" for a, b in pairwise(strings)):
+            return None
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, IndexError, RecursionError, MemoryError, tokenize.TokenError):
+        return None
+
+
+# Files of questions as bytes: packed with gz or not, in UTF-8 or, with a mark, in UTF-16 and UTF-32 as spreadsheets and
+# PowerShell write them.
+
+PACKED = ".gz"
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16's, which it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def bare_name(path: Path) -> str:
+    """The file's name in small letters, without .gz: what says which format it has."""
+    return path.name.lower().removesuffix(PACKED)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The file in UTF-8, unpacked as it is read where its name ends in .gz. Raises OSError, or InvalidInput for a damaged gz
+    file and for a mark of UTF-16 or UTF-32 that other bytes follow."""
+    try:
+        with path.open("rb") as raw:
+            file = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if path.suffix.lower() == PACKED else raw
+            head = file.read(4)
+            encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+            file.seek(0)
+            yield file if encoding is None else io.BytesIO(file.read().decode(encoding).encode())
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidInput(
+            f"{path} is not a complete gz file: {error}. Expected a file of questions; fetch it again."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{path}: got bytes that are not the {error.encoding} that its mark promises. Save the file in UTF-8."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +166,21 @@ class Record:
 
     def _check_single(self, key: str, cell: str) -> None:
         """Raises InvalidInput for a cell that may hold several answers: as one it would make right answers wrong."""
-        parts = cells.separated(cell, many=key.lower().endswith("s"))
+        parts = separated(cell, many=key.lower().endswith("s"))
         if len(parts) > 1:
             listed = json.dumps(parts, ensure_ascii=False)
             raise self.invalid(
                 f"{key} = {shown(cell)}",
                 f"one answer, or a list as JSON: {shown(listed)} (or {shown(json.dumps([cell]))} if it is one)",
             )
-        if cells.is_broken_list(cell):
+        if is_broken_list(cell):
             raise self.invalid(f"{key} = {shown(cell)}", 'one answer, or a list as JSON: ["one", "two"]')
 
     def opened(self) -> Record:
         """With the cells that are lists or objects as such."""
         if not self.cells:
             return self
-        given = {key: cells.opened(value) if isinstance(value, str) else value for key, value in self.data.items()}
+        given = {key: opened_cell(value) if isinstance(value, str) else value for key, value in self.data.items()}
         return replace(self, data=given)
 
     def plainly_named(self) -> Record:
@@ -170,6 +256,18 @@ class Format:
     beside: Callable[[Path], Callable[[Record], Record]] | None = None
 
 
+def has(*keys: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Recognises records that have all of these keys."""
+    return lambda first: first.keys() >= set(keys)
+
+
+def reads(
+    name: str, summary: str, recognises: Callable[[Mapping[str, Any]], bool], **more: Any
+) -> Callable[[Callable[[Record], Question]], Format]:
+    """Makes a Format of the function that turns a record into a question."""
+    return lambda question: Format(name, summary, recognises, question, **more)
+
+
 def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Record]:
     """Each record of the file, lazily for JSON Lines. Blank lines are skipped but counted.
 
@@ -178,7 +276,7 @@ def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Recor
     """
     try:
         with opened(path) as file:
-            first = next(filter(None, (_bare(line) for line in file)), b"")
+            first = next(filter(None, (line.removeprefix(b"\xef\xbb\xbf").strip() for line in file)), b"")
             if first.startswith(b"["):
                 yield from _array(path)
                 return
@@ -196,10 +294,6 @@ def read_records(path: Path, containers: Collection[str] = ()) -> Iterator[Recor
 def unreadable(path: Path, error: OSError) -> InvalidInput:
     reason = error.strerror or str(error)
     return InvalidInput(f"cannot read {path}: {reason}. Expected a file of questions, one JSON object per line.")
-
-
-def _bare(line: bytes) -> bytes:
-    return line.removeprefix(b"\xef\xbb\xbf").strip()
 
 
 def _opens_container(first: bytes, containers: Collection[str]) -> bool:

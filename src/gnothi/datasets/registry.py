@@ -6,19 +6,38 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from gnothi.datasets.formats import generic
-from gnothi.datasets.named import DataSet, as_data_set
-from gnothi.datasets.packed import bare_name
-from gnothi.datasets.records import Format, Record, plain_name, read_records
+from gnothi.datasets.records import Format, Record, bare_name, opened, plain_name, read_records, unreadable
 from gnothi.datasets.tables import PARQUET, TABLES, read_parquet, read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.files import meant
 from gnothi.registry import Entry, Registry
+from gnothi.schemes import Scheme, as_scheme
 from gnothi.types import Question
+
+# Data sets that have a name and no file.
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet(Scheme[Iterable[Question]]):
+    """``open`` takes the argument, what stands behind ``NAME:`` (mostly nothing), and how many questions are wanted at least
+    (None: as many as there are); it may give more. ``parts`` are arguments worth listing, each with a line about it."""
+
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+def as_data_set(thing: DataSet | Callable[[str, int | None], Iterable[Question]]) -> DataSet:
+    """A function of the argument and the limit is a data set, too."""
+    if isinstance(thing, DataSet):
+        return thing
+    plain = as_scheme(thing)
+    return DataSet(open=plain.open, summary=plain.summary, fingerprint=plain.fingerprint)
+
 
 DATASETS: Registry[DataSet | Callable[[str, int | None], Iterable[Question]]] = Registry(
     "data set",
@@ -26,10 +45,24 @@ DATASETS: Registry[DataSet | Callable[[str, int | None], Iterable[Question]]] = 
     also={
         "lab": "gnothi.lab.named:QUESTIONS",
         "lab-train": "gnothi.lab.named:TRAINING",
-        "csqa-inhouse": "gnothi.datasets.inhouse:QUESTIONS",
+        "csqa-inhouse": "gnothi.datasets.registry:INHOUSE",
     },
 )
-FORMATS: Registry[Format] = Registry("data set format", "gnothi.formats", home="gnothi.datasets.formats", attribute="FORMAT")
+_OFFICIAL = {
+    "choice": ("commonsenseqa", "medqa", "mmlu", "openbookqa"),
+    "generic": ("generic",),
+    "multihop": ("hotpotqa", "iirc", "musique", "strategyqa", "two_wiki"),
+    "open_domain": (
+        "beir", "dpr", "kilt", "natural_questions", "nq_open", "popqa", "selfaware", "squad", "triviaqa", "truthfulqa",
+        "webquestions",
+    ),
+}  # fmt: skip
+FORMATS: Registry[Format] = Registry(
+    "data set format",
+    "gnothi.formats",
+    attribute="FORMAT",
+    also={name: f"gnothi.datasets.formats.{module}:{name}" for module, names in _OFFICIAL.items() for name in names},
+)
 
 _JSON = (".json", ".jsonl", ".ndjson")
 _CONTAINERS = ("data", "questions", "examples", "instances", "rows")  # of files that are one object
@@ -197,8 +230,75 @@ def _guessed(first: Record, known: Mapping[str, Format]) -> str:
         missing = f"the answers stand under {answer!r}, and no key is known as the question ({_listed(generic.QUESTIONS)})"
     else:
         missing = f"no key is known as the question ({_listed(generic.QUESTIONS)}) or its answers ({_listed(generic.ANSWERS)})"
-    return f"{got}: {missing}. Rename the keys, or name the format with <--format> (gnothi datasets lists them).{near}"
+    return f"{got}: {missing}. Rename the keys, or name the format with <--format> (gnothi list datasets lists them).{near}"
 
 
 def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:4])} ..."
+
+
+# Questions to be answered, whose answers nobody may know: a line each, or records of a data set's file.
+
+_RECORDS = (b"{", b"[")
+
+
+def load_unanswered(source: str, format: str | None = None, limit: int | None = None) -> list[Question]:
+    """The first ``limit`` questions of a file: as ``load``, but that records may lack answers; or, of a file that is none of
+    records, one a line that is not blank, whose id is the line's number. Raises as ``load``."""
+    path = Path(source)
+    if format is not None or bare_name(path).endswith((*TABLES, PARQUET)) or not path.is_file() or _holds_records(path):
+        return load(source, format, limit, answered=False)
+    found = list(islice(_lines(path), limit))
+    if not found:
+        raise InvalidInput(f"{path} holds no questions; expected at least one, a line each.")
+    return found
+
+
+def _holds_records(path: Path) -> bool:
+    try:
+        with opened(path) as file:
+            first = next((bare for line in file if (bare := line.removeprefix(b"\xef\xbb\xbf").strip())), b"")
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return first.startswith(_RECORDS)
+
+
+def _lines(path: Path) -> Iterator[Question]:
+    with opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            except UnicodeDecodeError as error:
+                raise InvalidInput(f"{path}, line {number}: got bytes that are not UTF-8 text, expected a question.") from error
+            if text:
+                yield Question(str(number), text)
+
+
+# CommonsenseQA's in-house split (Lin et al. 2019): the official training file, divided by a list of ids beside it. The
+# official test set has no public answers. Work with graphs therefore trains on the listed part and tests on the rest.
+
+LIST = "inhouse_split_qids.txt"
+_PARTS = ("train", "test")
+
+
+def inhouse(argument: str, limit: int | None) -> Iterator[Question]:  # noqa: ARG001
+    """``train:FILE`` are the listed questions of the file, ``test:FILE`` the others. Raises InvalidInput."""
+    part, _, name = argument.partition(":")
+    if part not in _PARTS or not name:
+        raise InvalidInput(
+            f"csqa-inhouse: got {argument!r}, expected csqa-inhouse:train:FILE or csqa-inhouse:test:FILE, where FILE is "
+            "CommonsenseQA's train_rand_split.jsonl."
+        )
+    path = Path(name).with_name(LIST)
+    if not path.is_file():
+        raise InvalidInput(
+            f"there is no {path}: expected the ids of the in-house training questions, one a line, beside {name}."
+        )
+    listed = set(path.read_text(encoding="utf-8").split())
+    return (one for one in load(name) if (one.id in listed) == (part == "train"))
+
+
+INHOUSE = DataSet(
+    open=inhouse,
+    summary="CommonsenseQA's in-house split: csqa-inhouse:train:FILE and csqa-inhouse:test:FILE",
+)

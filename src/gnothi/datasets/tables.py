@@ -10,8 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from gnothi.datasets.packed import bare_name, opened
-from gnothi.datasets.records import Record, unreadable
+from gnothi.datasets.records import Record, bare_name, opened, unreadable
 from gnothi.errors import InvalidInput, MissingDependency
 
 TABLES = (".csv", ".tsv")

@@ -8,14 +8,15 @@ import inspect
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.calibration.choose import choose
+from gnothi.calibration.choose import Chosen, choose
 from gnothi.calibration.compare import read
 from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.file import Calibration
+from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
 from gnothi.face import given
@@ -39,7 +40,7 @@ def calibrate(
     *,
     feedback: str | os.PathLike[str] | None = None,
     target_error: float | None = None,
-    price: float | None = None,
+    search_cost: float | None = None,
     epsilon: float = EPSILON,
     metric: str | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -61,7 +62,7 @@ def calibrate(
     ``feedback``, in place of data: a file of judged answers that ``gnothi serve`` kept; it needs ``target_error``, and can only
     confirm a threshold or lower it (``gnothi.calibration.feedback``).
     ``target_error``: with probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given
-    without retrieval is wrong. ``price``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
+    without retrieval is wrong. ``search_cost``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
     answers are kept beside it, so that the same call goes on.
 
     Raises PromiseRefused where the questions are too few for the guarantee, InvalidInput, InvalidSetting, and as
@@ -75,29 +76,72 @@ def calibrate(
         )
     source_of = None if data is None else _data(data)
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
-    at = None if target_error is not None and price is None else price or 0.0
+    choice = Choice(target_error, search_cost, epsilon)
     name = method.method if isinstance(method, Rag) else name_of(method) if callable(method) else method
-    if feedback is not None:
-        check_choice(target_error, price)
-        source = from_feedback(given.as_path(feedback, "feedback"), name, signal)
-    elif name == PANEL and replay is None:
-        with contextlib.ExitStack() as stack:
-            folder, reading = _folder(file, stack), (limit, format, concurrency, max_failures)
-            _measure_all(method, source_of, folder, reading, opening)
-            replay = read(folder, metric or METRIC, None, None)
-        source = from_replay(replay, PANEL, signal, "", at)
-    elif replay is not None:
-        source = from_replay(replay, name, signal, "", at)
-    else:
+
+    def ask() -> Source | Replay:
+        if name == PANEL:
+            with contextlib.ExitStack() as stack:
+                folder, reading = _folder(file, stack), (limit, format, concurrency, max_failures)
+                _measure_all(method, source_of, folder, reading, opening)
+                return read(folder, metric or METRIC, None, None)
         if signal is not None:
             raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
         execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
-        weigh = price is not None or target_error is None
-        source = _ask(
-            method, source_of, (format, limit), execution, metric or METRIC, file, weigh, opening, target_error, epsilon
-        )
-    found = made(source, choose(source.sample, target_error, price, epsilon))
+        return _ask(method, source_of, (format, limit), execution, metric or METRIC, file, choice, opening)
+
+    judged = None if feedback is None else given.as_path(feedback, "feedback")
+    found = choice.of(source_from(replay, judged, choice, ask, name, signal)).calibration
     return found if file is None else found.save(file)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a threshold is chosen by, as for ``calibrate``."""
+
+    target_error: float | None
+    search_cost: float | None
+    epsilon: float = EPSILON
+
+    @property
+    def weighs(self) -> bool:
+        """Whether what a retrieval brings counts, for which the answers with one have to be known."""
+        return self.search_cost is not None or self.target_error is None
+
+    def of(self, source: Source) -> Calibrated:
+        """Raises InvalidInput or PromiseRefused where none can be chosen."""
+        chosen = choose(source.sample, self.target_error, self.search_cost, self.epsilon)
+        return Calibrated(made(source, chosen), chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A calibration, and how its threshold was chosen."""
+
+    calibration: Calibration
+    chosen: Chosen
+
+
+def source_from(
+    replay: Replay | None,
+    feedback: Path | None,
+    choice: Choice,
+    ask: Callable[[], Source | Replay],
+    method: str | None,
+    signal: str | None,
+    model: str | None = None,
+) -> Source:
+    """What a threshold is chosen on: judged answers, what was recorded, or else what it takes to ``ask``, which for the panel
+    is a replay of all signals. ``method``, ``signal`` and ``model`` where they were named. Raises InvalidSetting, InvalidInput,
+    and as ``ask``."""
+    if feedback is not None:
+        check_choice(choice.target_error, choice.search_cost)
+        return from_feedback(feedback, method, signal, model)
+    asked = ask() if replay is None else replay
+    if isinstance(asked, Source):
+        return asked
+    at = (choice.search_cost or 0.0) if choice.weighs else None
+    return from_replay(asked, method, signal, model or "", at)
 
 
 async def acalibrate(method: Any, data: Any, **keywords: Any) -> Calibration:
@@ -112,17 +156,15 @@ def _ask(
     execution: Execution,
     metric: str,
     file: Path | None,
-    weigh: bool,
+    choice: Choice,
     opening: dict[str, Any],
-    target_error: float | None,
-    epsilon: float,
 ) -> Source:
     with contextlib.ExitStack() as stack:
         rag = _opened(method, opening, stack)
         plan = with_questions(rag.plan, data, *reading, replace(execution, seed=rag.plan.execution.seed))
-        check_enough(plan, target_error, epsilon)
+        check_enough(plan, choice.target_error, choice.epsilon)
         folder = _folder(file, stack)
-        return rag.loop.run(collect(plan, metric, folder, weigh, None, dict(rag.opened.others), rag.budget))
+        return rag.loop.run(collect(plan, metric, folder, choice.weighs, None, dict(rag.opened.others), rag.budget))
 
 
 def _measure_all(

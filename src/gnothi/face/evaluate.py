@@ -27,8 +27,8 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
-    from gnothi.report.summary import Summary
     from gnothi.retrieval.given import Searches
+    from gnothi.session.opened import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def evaluate(
     gpus: float | None = None,
     max_failures: int | None = None,
     calibration: str | os.PathLike[str] | Calibration | None = None,
-    anyway: bool = False,
+    ignore_mismatch: bool = False,
     settings: Mapping[str, Any] | None = None,
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
@@ -123,13 +123,28 @@ async def aevaluate(
             await asyncio.to_thread(loop.stop)
 
 
-async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
-    have = rag.opened.others if rag else None
-    out = given.as_path(said["out"], "out")
+async def carry_out(
+    plan: Plan,
+    out: Path,
+    watch: Watch,
+    budget: Budget | None = None,
+    have: Mapping[Key, Any] | None = None,
+) -> Evaluation:
+    """The plan's questions asked, and kept as a run in ``out``; ``watch`` hears of it. Opened is what the caller does not
+    ``have``. Raises as ``evaluate``."""
+    for line in plan.told:
+        watch.tell(line)
+    for warning in plan.warnings:
+        watch.warn(warning)
     with claimed(plan, out) as run:
-        (rows,) = await execute([run], _Heard(said["on_row"]), have, said["budget"])
+        (rows,) = await execute([run], watch, have, budget)
         summary = run.summarise(rows)
     return Evaluation(out, tuple(rows), summary, (*plan.warnings, *summary.warnings))
+
+
+async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
+    out = given.as_path(said["out"], "out")
+    return await carry_out(plan, out, _Heard(said["on_row"]), said["budget"], rag.opened.others if rag else None)
 
 
 def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
@@ -188,7 +203,7 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) ->
             graph=graph,
             settings=settings,
             calibration=given.calibration_of(said["calibration"]),
-            anyway=said["anyway"],
+            ignore_mismatch=said["ignore_mismatch"],
         )
     )
     return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan

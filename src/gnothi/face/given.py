@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi import methods
-from gnothi.config import Given, Settings, load_toml, read_settings
+from gnothi.config import Given, Settings, flatten, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.retrieval.filters import as_filters
@@ -28,10 +28,10 @@ def settings_of(
     config: str | os.PathLike[str] | None = None,
     filters: Any = None,
 ) -> Settings:
-    """Keywords above the file ``config``, which may be a run's. Settings under a method's name have a dot
-    (``{"seakr.threshold": -3}``)."""
+    """Keywords above the file ``config``, which may be a run's. Settings under a method's name, and of signals, have a dot, or
+    stand in a mapping of their own (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``)."""
     read = read_settings(Path(config), translate=as_settings) if config is not None else Settings()
-    named = dict(settings)
+    named = flatten(settings)
     named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
     named |= {f"{INDEX_SECTION}.{key}": value for key, value in (index_settings or {}).items()}
     if filters is not None:
@@ -48,7 +48,7 @@ def repeated(config: str | os.PathLike[str] | None) -> dict[str, Any]:
 def check_keywords(settings: Mapping[str, Any], method: str, parameters: Iterable[str]) -> None:
     """Raise UnknownName for a keyword that is no setting of the method and no parameter; the nearest is named."""
     known = methods.settings_of(method)
-    for key in settings:
+    for key in flatten(settings):
         plain = key.removeprefix(f"{method}.")
         if plain not in known:
             valid = [*known, *parameters]

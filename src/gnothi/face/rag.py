@@ -228,7 +228,7 @@ def open(
     graph: str | os.PathLike[str] | KnowledgeGraph | None = None,
     *,
     calibration: str | os.PathLike[str] | Calibration | None = None,
-    anyway: bool = False,
+    ignore_mismatch: bool = False,
     seed: int = 0,
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
@@ -239,15 +239,15 @@ def open(
 ) -> Rag:
     """Open a method over a model and an index.
 
-    ``method``: a name (``gnothi methods`` lists them), ``module:function``, or a function (``gnothi.method``) or class of your
-    own; None is that of the calibration, seakr for a model that brings thresholds, else rag. ``model``, ``index``, ``graph``:
-    names, folders, or objects of your own, which may be a function of a text and one of a query and k; None is the
+    ``method``: a name (``gnothi list methods`` lists them), ``module:function``, or a function (``gnothi.method``) or class of
+    your own; None is that of the calibration, seakr for a model that brings thresholds, else rag. ``model``, ``index``,
+    ``graph``: names, folders, or objects of your own, which may be a function of a text and one of a query and k; None is the
     laboratory's, an index or graph only with the laboratory's model. ``settings`` are the method's, by name; one that names a
     model, a signal, a probe or the like takes an object or such a function, too.
     ``model_settings`` and ``index_settings`` are those of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a
-    file, or what ``gnothi.calibrate`` returned; ``anyway``: also where it was made for another model. ``config``: a TOML file
-    of settings, below these. ``budget``: what models behind an API may cost. ``filters``: search only passages whose metadata
-    pass all of them, as in ``[("source", "=", "handbook.pdf"), "date>=2025-01"]``.
+    file, or what ``gnothi.calibrate`` returned; ``ignore_mismatch``: also where it was made for another model.
+    ``config``: a TOML file of settings, below these. ``budget``: what models behind an API may cost. ``filters``: search only
+    passages whose metadata pass all of them, as in ``[("source", "=", "handbook.pdf"), "date>=2025-01"]``.
 
     Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,
     IndexUnavailable, MissingDependency.
@@ -274,7 +274,7 @@ def _plan(said: dict[str, Any]) -> Plan:
                 settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
             ),
             calibration=given.calibration_of(said["calibration"]),
-            anyway=said["anyway"],
+            ignore_mismatch=said["ignore_mismatch"],
         )
     )
     return replace(together(plan), execution=Execution(said["seed"]))

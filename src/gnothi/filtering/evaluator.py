@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from gnothi import events
 from gnothi.concurrency import gather
-from gnothi.filtering.fallback import fall_back
-from gnothi.filtering.self_knowledge import filtered
+from gnothi.filtering.self_knowledge import fall_back, filtered
 from gnothi.filtering.sentences import LANGUAGE, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.retrieval.wrappers import shown

@@ -9,8 +9,7 @@ from typing import Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
-from gnothi.filtering.fallback import fall_back
-from gnothi.filtering.self_knowledge import filtered, pmi
+from gnothi.filtering.self_knowledge import fall_back, filtered, pmi
 from gnothi.filtering.sentences import LANGUAGE, Sentence, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized

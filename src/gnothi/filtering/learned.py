@@ -1,4 +1,4 @@
-"""A gate that has learnt when evidence helps and when it misleads, as a folder that ``gnothi train gate`` makes.
+"""A gate that has learnt when evidence helps and when it misleads, as a folder that ``gnothi calibrate --learn`` makes.
 
 It holds ``gate.json``: the features' names, what stands for one that was not measured, and for each step of the cascade
 (``stats.cascade``) three regressions and the gain from which it goes on; and the same for a look at more, where it has one.
@@ -22,7 +22,7 @@ from gnothi.stats.logistic import Logistic
 
 FORMAT = 3
 FILE = "gate.json"
-COMMAND = "gnothi train gate"
+COMMAND = "gnothi calibrate --learn"
 
 
 @dataclass(frozen=True, slots=True)

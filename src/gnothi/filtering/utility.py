@@ -9,7 +9,9 @@ from typing import Literal
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.demonstrations import DemonstrationSource
-from gnothi.protocols import LanguageModel
+from gnothi.graph.retriever import overlap
+from gnothi.protocols import LanguageModel, Reranker
+from gnothi.retrieval.wrappers import shown
 from gnothi.seeding import derive
 from gnothi.signals.judge import says_yes
 from gnothi.types import Passage, Prompt, Task
@@ -53,3 +55,33 @@ class Useful:
         else:
             found = await self.source.random(self.shots, self.at_least, derive("references", question, passage))
         return replace(self.task, demonstrations=found) if found else self.task
+
+
+# The passages that fit a question best, by a re-ranker that reads both, or without one by the words they share.
+
+
+async def best(reranker: Reranker | None, query: str, texts: Sequence[str], most: int | None = None) -> list[int]:
+    """Places of the texts that fit the query best, the best first; of equally good ones the earlier. Without a re-ranker, by
+    the words they share with the query."""
+    if not texts:
+        return []
+    scores = overlap(query, texts) if reranker is None else await reranker.score(query, texts)
+    return sorted(range(len(texts)), key=lambda place: -scores[place])[:most]
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """Keeps the ``most`` best passages (None: all), the best first; of equally good ones the earlier. Emits Picked with kind
+    ``rerank``."""
+
+    reranker: Reranker | None = None
+    most: int | None = None
+
+    async def __call__(self, question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        if not passages:
+            return ()
+        order = await best(self.reranker, question, [shown(passage) for passage in passages])
+        ranked = tuple(passages[place] for place in order)
+        most = len(ranked) if self.most is None else self.most
+        events.emit(events.Picked("rerank", question, ranked[:most], ranked[most:]))
+        return ranked[:most]

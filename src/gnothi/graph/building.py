@@ -25,12 +25,10 @@ from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.files import regular
 from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
-from gnothi.graph.arranging import arrange
 from gnothi.graph.folder import Manifest, prepare, read_manifest
 from gnothi.graph.log import Log
-from gnothi.graph.naming import called
-from gnothi.graph.readers.base import LABEL, Malformed, Parser
-from gnothi.graph.readers.conceptnet import ConceptNet
+from gnothi.graph.readers import LABEL, ConceptNet, Malformed, Parser, called
+from gnothi.graph.tables import arrange
 from gnothi.graph.templates import Templates
 from gnothi.locks import hold
 from gnothi.retrieval.folder import disk_errors, write_manifest

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gnothi.errors import IndexUnavailable
 from gnothi.files import regular
-from gnothi.graph.readers.base import Triple
+from gnothi.graph.readers import Triple
 from gnothi.retrieval.folder import write_whole
 
 _STATE, _NAMES, _ROWS, _WEIGHTS = "log.json", "names.txt", "triples.i32", "weights.f32"

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import log
 
-from gnothi.graph.lemmas import singular
-from gnothi.graph.words import STOP_WORDS, words
+from gnothi.graph.lemmas import STOP_WORDS, singular, words
 from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.schemes import Scheme

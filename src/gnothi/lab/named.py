@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gnothi import lab
-from gnothi.datasets.named import DataSet
+from gnothi.datasets.registry import DataSet
 from gnothi.errors import UnknownName
 from gnothi.lab import worlds
 from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind

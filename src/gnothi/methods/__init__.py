@@ -7,32 +7,34 @@ answer = await seakr(question)
 
 from gnothi.methods.registry import (
     Description,
-    can_be_calibrated,
     check,
     create,
     describe,
     find,
     gating_of,
+    make,
     name_of,
     names,
     optional_resources,
     required_resources,
     resources_of,
     settings_of,
+    shared_settings,
 )
 
 __all__ = [
     "Description",
-    "can_be_calibrated",
     "check",
     "create",
     "describe",
     "find",
     "gating_of",
+    "make",
     "name_of",
     "names",
     "optional_resources",
     "required_resources",
     "resources_of",
     "settings_of",
+    "shared_settings",
 ]

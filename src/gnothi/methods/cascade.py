@@ -1,7 +1,7 @@
 """A learnt gate, ours: is a search worth its price, and is what it brought to be believed? Cheap first, stage by stage.
 
-``gnothi train gate`` learns it from a run of this very method without a gate, which goes to the end and records what is known
-at each stage, beside a run of a method that answers from memory.
+``gnothi calibrate --learn`` learns it from a run of this very method without a gate, which goes to the end and records what is
+known at each stage, beside a run of a method that answers from memory.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ from typing import ClassVar, Literal, get_args
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.answers import Candidate, least_uncertain
-from gnothi.filtering.best import Best
 from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.evaluator import Strips, relevance
@@ -17,8 +15,8 @@ from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.learned import GateSource
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.filtering.uncertainty import LeastUncertain
-from gnothi.filtering.utility import Useful
+from gnothi.filtering.uncertainty import Candidate, LeastUncertain, least_uncertain
+from gnothi.filtering.utility import Best, Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.looks import needs_of_looks, require_probe
@@ -41,7 +39,7 @@ from gnothi.methods.steps.reflection import query as expanded
 from gnothi.methods.steps.reflection import reflect, subjects
 from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import ranked_in_turns
-from gnothi.methods.steps.settings import SHORT_STOPS, needs_of, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, SelfKnowledge, needs_of, resource, setting
 from gnothi.methods.steps.stages import Stages, decides_on_search
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal
@@ -113,7 +111,8 @@ class Compose(ReaderSettings):
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "compose"
-    gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
+    asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("filter", "pmi", "filter=relevance")
+    gating: ClassVar[Gating] = Gating("gate", "gate_threshold", learnt=("knowledge", "neighbours", "classifier"))
 
     def check_settings(self) -> None:
         refuse_unused(self)
@@ -131,7 +130,7 @@ class Compose(ReaderSettings):
         if self.gate == "learned" and self.learned is not None and not decides_on_search(self.learned):
             raise InvalidSetting(
                 "setting 'gate': got learned, but that gate decides nothing before a search: it was made for searches that "
-                "cost nothing. Make one with `gnothi train gate RUN --price 0.02`, say, or use <--set gate=always>."
+                "cost nothing. Make one with `gnothi calibrate --learn RUN --search-cost 0.02`, or use <--set gate=always>."
             )
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from gnothi.concurrency import gather
-from gnothi.filtering.answers import Candidate, least_uncertain
+from gnothi.filtering.uncertainty import Candidate, least_uncertain
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.choosing import ChoiceScore, choose
 from gnothi.methods.steps.parsing import as_choice, short_answer

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.best import best
+from gnothi.filtering.utility import best
 from gnothi.methods.steps.choosing import WithoutChoices
 from gnothi.methods.steps.external import Showing, candidates, shown
 from gnothi.methods.steps.from_memory import GatedSettings
@@ -20,7 +20,8 @@ from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reflection import Subject, about_question, query, reflect, revise, subjects
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import needs_of, resource, setting
+from gnothi.methods.steps.settings import ModelDefaults, needs_of, resource, setting
+from gnothi.models.scheme import LAB, LAB_READER
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
@@ -63,6 +64,9 @@ class IEKR(GatedSettings):
     )
 
     name: ClassVar[str] = "iekr"
+    # The reader that `gnothi train reader` made (docs/results/iekr.md) was taught to answer at once; a gate has thresholds that
+    # were chosen for the model itself.
+    defaults_for: ClassVar[ModelDefaults] = ModelDefaults(LAB, {"reader": LAB_READER, "reason": False}, ("gate",))
     gating: ClassVar[Gating] = Gating("gate", "gate_threshold", "reader")
 
     @property

@@ -63,4 +63,4 @@ def place_of(measured: str) -> tuple[str, Mapping[str, object]]:
     """The signal behind a name of the panel's, and the settings that give another method the same scores: a ``form`` that takes
     a question as it is, where a method has several, and where states are taken, if elsewhere than the panel's settings say."""
     name, *place = measured.split(".")
-    return name, {"form": "simple"} | dict(zip(("site", "position"), place, strict=False))
+    return name, {"form": "simple"} | dict(zip(("signal.site", "signal.position"), place, strict=False))

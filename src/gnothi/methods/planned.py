@@ -9,7 +9,8 @@ from typing import Any
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.steps.gating import Gating
+from gnothi.methods.steps.gating import AnyGating
+from gnothi.methods.steps.settings import SECTION, ModelDefaults, measured_by, settings_of
 from gnothi.models.of_function import as_model
 from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.retrieval.given import as_retriever
@@ -18,6 +19,7 @@ MODEL_SECTION = "model"
 INDEX_SECTION = "index"
 SERVER_SECTIONS = ("server", "setups")
 """What `gnothi serve` alone reads: one file may serve other commands, too."""
+_OF_SIGNALS = f"{SECTION}."
 _NO_SETTINGS = frozenset("method model index graph seed limit format out calibration concurrency workers on gpus".split())
 """What commands and functions take beside settings: said where one is given as a setting."""
 
@@ -35,13 +37,18 @@ class PlannedMethod:
     variant: str = ""
 
     @property
-    def gating(self) -> Gating | None:
+    def gating(self) -> AnyGating | None:
         return methods.gating_of(self.name)
 
     @property
     def never_retrieves(self) -> bool:
         """Whether its gate was told never to fire."""
         return self.gating is not None and self.values[self.gating.threshold] == float("inf")
+
+    @property
+    def always_retrieves(self) -> bool:
+        """Whether its gate was told to fire always."""
+        return self.gating is not None and self.gating.open is not None and bool(self.values[self.gating.open])
 
     @property
     def models(self) -> list[Any]:
@@ -54,35 +61,45 @@ class PlannedMethod:
         return named
 
     def changed(self, values: Mapping[str, Any], source: str) -> PlannedMethod:
-        """With other values for some settings, which ``source`` gave."""
+        """With other (typed) values for some settings, which ``source`` gave."""
         given = {key: Given(value, source) for key, value in values.items()}
-        typed = config.check(given, methods.settings_of(self.name), f"method {self.name}")
-        return replace(self, values={**self.values, **typed}, given={**self.given, **given})
+        return replace(self, values={**self.values, **values}, given={**self.given, **given})
+
+    def with_model(self, model: Any) -> PlannedMethod:
+        """With the defaults that the method itself has for that main model."""
+        own: ModelDefaults | None = getattr(methods.find(self.name), "defaults_for", None)
+        if own is None or model != own.model or {*own.values, *own.others} & self.given.keys():
+            return self
+        wanted = methods.optional_resources(self.name)
+        named = {key: (wanted[key], value) for key, value in own.values.items() if key in wanted}
+        return replace(self.changed(own.values, f"the default for {model}"), named={**self.named, **named})
 
     def made(self, resources: Mapping[str, object]) -> Method:
         """Ready to answer; ``resources`` fill its fields. Raises InvalidSetting or MissingCapability."""
-        plain = {key: value for key, value in self.given.items() if key not in methods.optional_resources(self.name)}
-        return methods.create(self.name, resources, plain)
+        optional = methods.optional_resources(self.name)
+        return methods.make(self.name, resources, {key: value for key, value in self.values.items() if key not in optional})
 
 
 def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMethod, ...]:
     """The methods with what was given to each: plain keys that it has, and those under its name (``seakr.threshold``), which
-    win over plain ones of the same layer or one below.
+    win over plain ones of the same layer or one below. Text becomes typed values here, and nowhere behind it.
 
-    A plain key must be a setting of at least one of ``names``. Sections of methods that do not take part are left alone, so
-    that one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
+    A plain key must be a setting of at least one of ``names``, one of signals that of a signal that one of them measures.
+    Sections of methods that do not take part are left alone, so that one file serves many runs. Raises UnknownName (for names
+    and settings) and InvalidSetting.
     """
-    known = {name: methods.settings_of(name) for name in names}
     plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
-    union = {key: setting for one in known.values() for key, setting in one.items()}
-    _check_plain(plain, known)
-    further = {key for name in names for key in methods.optional_resources(name)}
-    texts = {key: one for key, one in plain.items() if key not in further or isinstance(one.value, str | None)}
-    config.check(texts, union, " and ".join(names) or "no method")
-    return tuple(_planned(name, _stronger(plain, settings.section(name), known[name]), known[name]) for name in known)
+    check_keys(plain, names)
+    planned = tuple(_planned(name, plain, settings.section(name)) for name in dict.fromkeys(names))
+    for key in plain:
+        if all(key not in method.given for method in planned):
+            _refuse_unmeasured(key, plain[key], planned)
+    return planned
 
 
-def _planned(name: str, given: dict[str, Given], known: Mapping[str, config.Setting]) -> PlannedMethod:
+def _planned(name: str, plain: Mapping[str, Given], own: Mapping[str, Given]) -> PlannedMethod:
+    known = methods.settings_of(name)
+    given = _stronger(plain, own, known)
     wanted = methods.optional_resources(name)
     objects = {
         key: _adapted(one.value, wanted[key], key)
@@ -92,12 +109,49 @@ def _planned(name: str, given: dict[str, Given], known: Mapping[str, config.Sett
     for key, value in objects.items():
         check_fits(value, wanted[key], key)
     given |= {key: given[key]._replace(value=name_of(value)) for key, value in objects.items()}
-    values = config.check(given, known, name)
-    methods.check(name, given)
+    of_signals = {key: one for key, one in given.items() if key.startswith(_OF_SIGNALS)}
+    values = config.check({key: one for key, one in given.items() if key not in of_signals}, known, f"method {name}")
+    has = settings_of_signals(name, values)
+    for key, one in of_signals.items():
+        if key in has:
+            values |= config.check({key: one}, known, f"method {name}")
+        else:
+            del given[key]
+            if key in own:
+                _refuse_unmeasured(key, one, [PlannedMethod(name, values, given, {})])
+    methods.check(name, values)
     named = {
         key: (wanted[key], objects.get(key, value)) for key, value in values.items() if key in wanted and value is not None
     }
-    return PlannedMethod(name, {key: one.default for key, one in known.items()} | values, given, named)
+    defaults = {key: one.default for key, one in known.items() if key in has or not key.startswith(_OF_SIGNALS)}
+    return PlannedMethod(name, defaults | values, given, named)
+
+
+def settings_of_signals(name: str, values: Mapping[str, Any]) -> set[str]:
+    """The keys of the settings of all signals that the method measures with these values."""
+    with_defaults = {key: one.default for key, one in methods.settings_of(name).items()} | dict(values)
+    return {key for signal in measured_by(methods.find(name), with_defaults) for key in settings_of(signal)}
+
+
+def takes(name: str, settings: Settings) -> set[str]:
+    """The keys of the settings that count for the method: not those of signals that it does not measure."""
+    given = _stronger(settings.given, settings.section(name), known := methods.settings_of(name))
+    has = settings_of_signals(name, {key: one.value for key, one in given.items()})
+    return {key for key in known if key in has or not key.startswith(_OF_SIGNALS)}
+
+
+def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod]) -> None:
+    """Raise InvalidSetting for a setting that none of the signals has that the methods measure."""
+    told = []
+    for method in planned:
+        measured = measured_by(methods.find(method.name), method.values) or ["perplexity"]
+        has = sorted(settings_of_signals(method.name, method.values))
+        told.append(f"{method.name} measures {' and '.join(measured)}, with the settings: {', '.join(has) or 'none'}")
+    source = f" (from {given.source})" if given.source else ""
+    raise InvalidSetting(
+        f"setting {key!r}{source}: no signal that is measured has it ({'; '.join(told)}). Name a signal that has it, as in "
+        f"<--set {SECTION}=gram>, or leave it out."
+    )
 
 
 def _adapted(value: Any, protocol: type, key: str) -> Any:
@@ -119,9 +173,11 @@ def check_fits(value: object, protocol: type, key: str) -> None:
         raise InvalidSetting(f"{key}: got {what}, expected a name or an object that does what {protocol.__name__} says.{lacks}")
 
 
-def _check_plain(plain: Mapping[str, Given], known: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise InvalidSetting for a flag given as a setting, UnknownName for a section that is none."""
-    union = {key for one in known.values() for key in one}
+def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collection[str] = ()) -> None:
+    """Raise InvalidSetting for a flag given as a setting, UnknownName for a key that none of the methods has, nor ``further``
+    lists."""
+    known = {name: methods.settings_of(name) for name in names}
+    union = {*further, *(key for one in known.values() for key in one)}
     for key, given in plain.items():
         if key in union:
             continue
@@ -129,9 +185,14 @@ def _check_plain(plain: Mapping[str, Given], known: Mapping[str, Mapping[str, An
             raise InvalidSetting(
                 f"setting {key!r} (from {given.source}): there is none of that name. It is a parameter of its own: <--{key}>."
             )
-        if "." in key:
-            everything = [f"{name}.{one}" for name, settings in known.items() for one in settings]
-            raise UnknownName(f"setting of {' and '.join(known)} (from {given.source})", key, [*union, *everything])
+        if f"{_OF_SIGNALS}{key}" in union:
+            raise InvalidSetting(
+                f"setting {key!r} (from {given.source}): it is one of signals. Give it as <--set {_OF_SIGNALS}{key}=...>."
+            )
+        valid = [one for one in union if one.startswith(_OF_SIGNALS)] if key.startswith(_OF_SIGNALS) else [*union]
+        if "." in key and not key.startswith(_OF_SIGNALS):
+            valid += [f"{name}.{one}" for name, settings in known.items() for one in settings]
+        raise UnknownName(f"setting of {' and '.join(known) or 'no method'} (from {given.source})", key, valid)
 
 
 def _stronger(plain: Mapping[str, Given], own: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:

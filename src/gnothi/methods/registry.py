@@ -15,9 +15,9 @@ from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.filtering.learned import GateSource
-from gnothi.methods.steps.gating import ASSESSED, Gating
+from gnothi.methods.steps.gating import AnyGating
 from gnothi.methods.steps.of_function import as_method
-from gnothi.methods.steps.settings import check_probe, signals_of
+from gnothi.methods.steps.settings import Measuring, check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Registry
 from gnothi.signals import registry as signals
@@ -42,7 +42,7 @@ _PROTOCOLS: Mapping[type, str] = {
     Reranker: "a re-ranker: lab, a folder or a hub id, or one behind an API",
     DemonstrationSource: "a utility reference",
     ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
-    GateSource: "a learnt gate (a folder made by gnothi train gate)",
+    GateSource: "a learnt gate (a folder made by gnothi calibrate --learn)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
     Probe: "a probe: lab, or a folder made by gnothi train probe",
 }
@@ -52,8 +52,9 @@ _PROTOCOLS: Mapping[type, str] = {
 @dataclass(frozen=True, slots=True)
 class Description:
     """What there is to know about a method before using it. ``resources`` are the fields it cannot do without and the protocol
-    each wants; ``needs`` is what the model must offer with the settings at their defaults; ``settings`` include the resources
-    it can do without; ``source`` is the first line of its module; ``origin`` is the distribution that brings it."""
+    each wants; ``needs`` is what the model must offer with the settings at their defaults; ``settings`` are its own, with the
+    resources it can do without, ``shared`` the groups (``shared_settings``) of those that it has in common with others;
+    ``source`` is the first line of its module; ``origin`` is the distribution that brings it."""
 
     name: str
     summary: str
@@ -61,6 +62,7 @@ class Description:
     resources: Mapping[str, type]
     needs: Capabilities
     settings: tuple[config.Setting, ...]
+    shared: tuple[str, ...] = ()
     origin: str = BUILT_IN
 
 
@@ -98,21 +100,24 @@ def resources_of(name: str) -> dict[str, type]:
 
 
 @functools.cache
-def _resources_of(method: type[Method]) -> Mapping[str, type]:
-    """Resolving a class's annotations takes milliseconds, and a plan asks many times."""
+def _resources_of(method: type[Any]) -> Mapping[str, type]:
+    """By key, with those of nested settings. Resolving a class's annotations takes milliseconds, and a plan asks many times."""
     hints = typing.get_type_hints(method)
-    return {
-        item.name: wanted
-        for item in fields(cast("Any", method))
-        for wanted in _PROTOCOLS
-        if wanted is hints[item.name] or wanted in typing.get_args(hints[item.name])
-    }
+    found: dict[str, type] = {}
+    for item in fields(method):
+        annotation, key = hints[item.name], config.section_of(item)
+        if is_dataclass(annotation) and isinstance(annotation, type):
+            found |= {f"{key}.{inner}": wanted for inner, wanted in _resources_of(annotation).items()}
+        for wanted in _PROTOCOLS:
+            if wanted is annotation or wanted in typing.get_args(annotation):
+                found[key] = wanted
+    return found
 
 
 def required_resources(name: str) -> dict[str, type]:
     """Those of its resources that the method cannot do without."""
-    optional = {item.name for item in fields(cast("Any", find(name))) if item.default is not MISSING}
-    return {field_name: wanted for field_name, wanted in resources_of(name).items() if field_name not in optional}
+    required = {item.name for item in fields(cast("Any", find(name))) if item.default is MISSING}
+    return {key: wanted for key, wanted in resources_of(name).items() if key in required}
 
 
 def optional_resources(name: str) -> dict[str, type]:
@@ -121,24 +126,25 @@ def optional_resources(name: str) -> dict[str, type]:
     return {field_name: wanted for field_name, wanted in resources_of(name).items() if field_name not in required}
 
 
-def gating_of(name: str) -> Gating | None:
-    """What makes up the method's gate; None for one whose decisions are no signal's."""
-    gating: Gating | None = getattr(find(name), "gating", None)
+def gating_of(name: str) -> AnyGating | None:
+    """What makes up the method's gate, whose threshold `gnothi calibrate` chooses; None for one without such a gate."""
+    gating: AnyGating | None = getattr(find(name), "gating", None)
     return gating
 
 
-def can_be_calibrated(name: str) -> bool:
-    """Whether the method has a gate whose threshold `gnothi calibrate` can choose: one of a signal, or KEQA's assessment."""
-    return gating_of(name) is not None or settings_of(name).keys() >= ASSESSED
-
-
 def settings_of(name: str) -> dict[str, config.Setting]:
-    """What a user can set: the method's settings, and a name for each resource that it can do without."""
-    method = find(name)
-    helps = {item.name: item.metadata.get("help", "") for item in fields(cast("Any", method))}
+    """What a user can set: the method's settings, and a name for each resource that it can do without. Those of signals are
+    all there; which of them count depends on the signals that are measured (``planned``)."""
+    return dict(_settings_of(find(name)))
+
+
+@functools.cache
+def _settings_of(method: type[Method]) -> Mapping[str, config.Setting]:
+    optional = optional_resources(method.name)
+    helps = {item.name: item.metadata.get("help", "") for one in (method, Measuring) for item in fields(cast("Any", one))}
     named = {
-        key: config.Setting(key, str | None, None, f"{helps[key]} Names {_PROTOCOLS[wanted]}.")
-        for key, wanted in optional_resources(name).items()
+        key: config.Setting(key, str | None, None, f"{helps[key.rpartition('.')[2]]} Names {_PROTOCOLS[wanted]}.")
+        for key, wanted in optional.items()
     }
     return config.settings_of(method) | named
 
@@ -146,11 +152,15 @@ def settings_of(name: str) -> dict[str, config.Setting]:
 def create(name: str, resources: Mapping[str, object], settings: Mapping[str, object]) -> Method:
     """The method, ready to answer.
 
-    ``resources`` maps field names (model, retriever, judge ...) to what fills them; ones the method has no field for are left
-    aside.
+    ``resources`` maps fields (model, retriever, judge ...) to what fills them; ones the method has no field for are left aside.
     ``settings`` holds texts, plain values or ``config.Given``. Raises UnknownName, InvalidSetting or MissingCapability.
     """
-    method = config.build(find(name), settings, f"method {name}", **_resources(name, resources))
+    return make(name, resources, config.check(settings, config.settings_of(find(name)), f"method {name}"))
+
+
+def make(name: str, resources: Mapping[str, object], values: Mapping[str, Any]) -> Method:
+    """As ``create``, of typed values. Raises InvalidSetting or MissingCapability."""
+    method = config.make(find(name), {**values, **_resources(name, resources)}, f"method {name}")
     check_probe(method)
     if isinstance(method, _Particular):
         method.check_resources()
@@ -190,31 +200,51 @@ class _Possible(_Unspecified):
     profile = Profile(thresholds=thresholds)
 
 
-def check(name: str, settings: Mapping[str, object]) -> None:
-    """Raise UnknownName or InvalidSetting for settings, resources named among them, that fit with no model or index: to be
-    known before any is opened."""
+def check(name: str, values: Mapping[str, Any]) -> None:
+    """Raise InvalidSetting for typed values, names of resources among them, that fit with no model or index: to be known
+    before any is opened."""
     optional = optional_resources(name)
-    given = config.check(settings, settings_of(name), f"method {name}")
-    named = [key for key in optional if given.get(key) is not None]
-    plain = {key: value for key, value in settings.items() if key not in optional}
+    named = [key for key in optional if values.get(key) is not None]
+    plain = {key: value for key, value in values.items() if key not in optional}
     possible = dict.fromkeys([*required_resources(name), *named], _Possible())
-    check_probe(config.build(find(name), plain, f"method {name}", **possible))
+    check_probe(config.make(find(name), {**plain, **possible}, f"method {name}"))
 
 
 def describe(name: str) -> Description:
-    """Summary, resources and settings of the method, its own settings before the shared ones."""
+    """Summary, resources and settings of the method."""
     name = name_of(name)
     method = find(name)
-    settings = settings_of(name)
-    own = [key for key in method.__annotations__ if key in settings]
-    ordered = [*own, *(key for key in settings if key not in own)]
     resources = required_resources(name)
     defaults = cast("Any", method)(**dict.fromkeys(resources, _Unspecified()))
     module = inspect.getmodule(method)
     source = ((module and inspect.getdoc(module)) or method.__module__).partition("\n")[0]
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
-    own_settings = tuple(settings[key] for key in ordered)
-    return Description(name, summary, source, resources, defaults.needs, own_settings, METHODS.entry(name).origin)
+    own, shared = _own_and_shared(method)
+    origin = METHODS.entry(name).origin
+    return Description(name, summary, source, resources, defaults.needs, own, tuple(shared), origin)
+
+
+def shared_settings() -> dict[str, tuple[config.Setting, ...]]:
+    """The settings that methods share, by group."""
+    return {group: settings for name in names() for group, settings in _own_and_shared(find(name))[1].items()}
+
+
+def _own_and_shared(method: type[Method]) -> tuple[tuple[config.Setting, ...], dict[str, tuple[config.Setting, ...]]]:
+    """A method's settings: its own, and by group those of the bases that have one."""
+    found = dict(_settings_of(method))
+    shared: dict[str, tuple[config.Setting, ...]] = {}
+    for base in method.__mro__[1:]:
+        if group := vars(base).get("group"):
+            own = {
+                item.name: config.section_of(item) for item in fields(cast("Any", base)) if item.name in base.__annotations__
+            }
+            wanted = [
+                key
+                for key in found
+                if key not in method.__annotations__ and (key in own or key.partition(".")[0] in own.values() - own.keys())
+            ]
+            shared[group] = tuple(found.pop(key) for key in wanted)
+    return tuple(sorted(found.values(), key=lambda one: one.key not in method.__annotations__)), shared
 
 
 def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:

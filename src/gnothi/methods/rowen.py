@@ -93,6 +93,11 @@ class Rowen(ReaderSettings):
         "meaning", "Answers agree when the model says that they mean the same, or when they are spelt alike."
     )
     k: int = setting(3, "Passages to retrieve.", at_least=1)
+    temperature: float = setting(1.0, "Temperature of answers drawn at random.", at_least=0.01)
+    top_k: int = setting(50, "They are drawn from this many likeliest tokens (0: all).", at_least=0)
+    top_p: float = setting(
+        0.9, "They are drawn from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
+    )
 
     name: ClassVar[str] = "rowen"
 

@@ -12,8 +12,7 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
-from gnothi.filtering.answers import Candidate, least_uncertain
-from gnothi.filtering.uncertainty import LeastUncertain
+from gnothi.filtering.uncertainty import Candidate, LeastUncertain, least_uncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
@@ -79,7 +78,7 @@ class SeaKR(SignalSettings):
     reason: Reason = setting("auto", "Simple form: reason step by step; false: a short answer at once; auto: by the question.")
 
     name: ClassVar[str] = "seakr"
-    gating: ClassVar[Gating] = Gating("signal", "threshold")
+    gating: ClassVar[Gating] = Gating("signal", "threshold", open="always_retrieve")
 
     def check_settings(self) -> None:
         if not self.always_retrieve:

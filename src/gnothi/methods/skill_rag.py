@@ -14,7 +14,7 @@ from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.prompts import TASKS, require_text
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import needs_of, resource, setting
+from gnothi.methods.steps.settings import SelfKnowledge, needs_of, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 
@@ -47,6 +47,7 @@ class SkillRAG(GatedSettings):
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "skill_rag"
+    asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("task", "know", "task=useful")
 
     def check_settings(self) -> None:
         self.check_gate(self.model.profile.thresholds)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
-from gnothi.calibration.ends import ByMethod, always_of, never_of
+import numpy as np
+
+from gnothi.calibration.compare import Correlations
+from gnothi.calibration.ends import ByMethod, always_of, gauged, never_of
+from gnothi.calibration.verdicts import gauged_scores
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row, scored
+from gnothi.signals import registry
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.correlation import spearman
 from gnothi.stats.intervals import Interval, mean
 from gnothi.stats.paired import holm, paired_test
 
@@ -129,3 +137,72 @@ def paired(tables: Mapping[str, Mapping[str, Row]], pairs: Iterable[tuple[str, s
             found.append(Comparison(first, second, metric, *paired_test(one, other)))
     corrected = {metric: iter(holm([test.p for test in found if test.metric == metric]).tolist()) for metric in METRICS}
     return [replace(test, p_holm=next(corrected[test.metric])) for test in found]
+
+
+# Signals measured on the same answers: which tells the wrong ones best, at what price, and do they say the same?
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A signal: AUROC with DeLong's interval (does it tell which answers are wrong, by exact match?), how often nothing could
+    be measured, and what it takes beyond the answer, per question."""
+
+    signal: str
+    auroc: float | None
+    interval: Interval | None
+    not_measured: int
+    model_calls: float | None
+    prompt_tokens: float | None
+    generated_tokens: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The signals that a method measured beside its answers; those that were ``left_out``, with what they need."""
+
+    method: str
+    n: int
+    wrong: int
+    metric: str
+    signals: tuple[Reading, ...]
+    correlations: Correlations
+    left_out: Mapping[str, Sequence[str]]
+
+
+def side_by_side(by_method: ByMethod) -> list[SideBySide]:
+    """Of each method that measured signals beside its answers."""
+    return [_table(name, rows) for name, rows in by_method.items() if gauged(rows)]
+
+
+def _table(name: str, rows: Sequence[Row]) -> SideBySide:
+    wrong = {row.question_id: row.metrics["em"] < 1 for row in rows if row.metrics}
+    scores = gauged_scores(rows)
+    common = [question for question in wrong if all(question in found for found in scores.values())]
+    values = np.array([[found[question] for question in common] for found in scores.values()])
+    truth = [wrong[question] for question in common]
+    return SideBySide(
+        method=name,
+        n=len(common),
+        wrong=sum(truth),
+        metric="em",
+        signals=tuple(_reading(signal, column, truth, rows) for signal, column in zip(scores, values, strict=True)),
+        correlations=Correlations(list(scores), spearman(values)),
+        left_out={signal: _needs(signal) for signal in registry.names() if signal not in scores},
+    )
+
+
+def _reading(name: str, scores: Any, wrong: Sequence[bool], rows: Sequence[Row]) -> Reading:
+    found = [row.signals[name] for row in rows if not row.failed and name in row.signals]
+    prices = ("model_calls", "prompt_tokens", "generated_tokens")
+    return Reading(
+        name,
+        auroc(scores, wrong),
+        auroc_interval(scores, wrong),
+        sum(gauge["score"] is None for gauge in found),
+        *(mean([gauge[price] for gauge in found]) for price in prices),
+    )
+
+
+def _needs(name: str) -> Sequence[str]:
+    needs = registry.find(name).needs
+    return [*(key for key in needs.__slots__ if getattr(needs, key)), *(["a probe"] if registry.reads_probe(name) else [])]

@@ -23,16 +23,17 @@ COUNTS = ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "sec
 @dataclass(frozen=True, slots=True)
 class Prices:
     """``prompt`` and ``generated`` are per million tokens, ``call`` per model call, ``retrieval`` per search; all in
-    ``currency``."""
+    ``currency``. ``hour``: per hour of one device, which only a forecast counts."""
 
     prompt: float = 0.0
     generated: float = 0.0
     call: float = 0.0
     retrieval: float = 0.0
     currency: str = ""
+    hour: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in PAID:
+        for name in (*PAID, "hour"):
             if not 0 <= (value := getattr(self, name)) < math.inf:
                 raise ValueError(f"got {name} = {value:g}, expected a number that is not negative.")
 
@@ -70,19 +71,21 @@ class Costs:
     money: Money | None
 
 
-def read_prices(file: Path | None = None, given: Sequence[str] = ()) -> Prices | None:
-    """Prices of a TOML file, and over them those ``given`` as ``KEY=VALUE[,KEY=VALUE...]``; None where neither names any.
+def read_prices(given: Sequence[str]) -> Prices | None:
+    """Prices from texts of the form ``KEY=VALUE[,KEY=VALUE...]`` and from TOML files, later ones over earlier ones; None where
+    none is named.
 
     Raises InvalidInput, UnknownName or InvalidSetting."""
     values: dict[str, object] = {}
-    if file is not None:
-        values |= {key: Given(value, str(file)) for key, value in _load(file).items()}
     for text in given:
         pairs = [item.partition("=") for item in text.split(",")]
+        if text.endswith(".toml") or not any(equals for _, equals, _ in pairs):
+            values |= {key: Given(value, text) for key, value in _load(Path(text)).items()}
+            continue
         if not all(equals for _, equals, _ in pairs):
             raise InvalidSetting(
                 f"prices: got {text!r}, expected prices as prompt=0.15,generated=0.60 (per million tokens), call=..., "
-                "retrieval=... (each), currency=EUR."
+                "retrieval=... (each), hour=... (of one device), currency=EUR; or a TOML file with these keys."
             )
         values |= {key.strip(): Given(value.strip(), text) for key, _, value in pairs}
     return build(Prices, values, "prices") if values else None
@@ -92,7 +95,9 @@ def _load(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(f"cannot read the prices {file}: {error.strerror}.") from None
+        raise InvalidInput(
+            f"cannot read the prices {file}: {error.strerror}. Expected KEY=VALUE, as in prompt=0.15, or a TOML file."
+        ) from None
     except TOML_ERRORS as error:
         raise InvalidInput(f"the prices {file} are not valid TOML: {error}; expected lines such as prompt = 0.15.") from None
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnothi.errors import InvalidInput
+from gnothi.report.costs import MILLION, Prices
 from gnothi.runs.pace import Pace
 from gnothi.runs.rows import Row, group
 from gnothi.stats.intervals import Interval, mean, mean_interval
@@ -22,19 +23,6 @@ class Estimate:
 
     value: float
     between: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Of a million tokens read and written, and of an hour of one device; None: not asked."""
-
-    read: float | None = None
-    written: float | None = None
-    hour: float | None = None
-
-    @property
-    def given(self) -> bool:
-        return any(price is not None for price in (self.read, self.written, self.hour))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +48,7 @@ def forecast(
     answered = group([row for row in rows if not row.failed])
     if not answered:
         raise InvalidInput("the run holds no answers, expected some to reckon from.")
-    return [_of(name, some, paces, questions, devices, prices or Prices()) for name, some in answered.items()]
+    return [_of(name, some, paces, questions, devices, prices) for name, some in answered.items()]
 
 
 def caveats(rows: Sequence[Row], paces: Sequence[Pace]) -> list[str]:
@@ -81,7 +69,7 @@ def caveats(rows: Sequence[Row], paces: Sequence[Pace]) -> list[str]:
     return found
 
 
-def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, devices: int, prices: Prices) -> Forecast:
+def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, devices: int, prices: Prices | None) -> Forecast:
     def sums(values: Sequence[float], factor: float = 1.0, spread: float = 0.0) -> Estimate:
         each = mean(values) or 0.0
         same = min(values) == max(values)
@@ -94,29 +82,28 @@ def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, d
     both = [one + other for one, other in zip(read, written, strict=True)]
     seconds, tokens = sum(one.seconds for one in paces), sum(one.tokens for one in paces)
     hours = sums(both, seconds / tokens / 3600 / devices, SPREAD) if tokens else None
-    return Forecast(
-        name,
-        len(rows),
-        sums([row.cost["model_calls"] for row in rows]),
-        sums([row.cost["retrievals"] for row in rows]),
-        sums(read),
-        sums(written),
-        hours,
-        _money(sums(read), sums(written), hours, devices, prices),
-    )
+    calls, searches = sums([row.cost["model_calls"] for row in rows]), sums([row.cost["retrievals"] for row in rows])
+    money = None if prices is None else _money(sums(read), sums(written), calls, searches, hours, devices, prices)
+    return Forecast(name, len(rows), calls, searches, sums(read), sums(written), hours, money)
 
 
-def _money(read: Estimate, written: Estimate, hours: Estimate | None, devices: int, prices: Prices) -> Estimate | None:
-    if not prices.given or (prices.hour is not None and hours is None):
+def _money(
+    read: Estimate,
+    written: Estimate,
+    calls: Estimate,
+    searches: Estimate,
+    hours: Estimate | None,
+    devices: int,
+    prices: Prices,
+) -> Estimate | None:
+    if prices.hour and hours is None:
         return None
     parts = [
-        (one, price)
-        for one, price in (
-            (read, (prices.read or 0.0) / 1e6),
-            (written, (prices.written or 0.0) / 1e6),
-            (hours, (prices.hour or 0.0) * devices),
-        )
-        if one is not None
+        (read, prices.prompt / MILLION),
+        (written, prices.generated / MILLION),
+        (calls, prices.call),
+        (searches, prices.retrieval),
+        *([(hours, prices.hour * devices)] if hours else []),
     ]
     return Estimate(
         sum(one.value * price for one, price in parts),

@@ -36,7 +36,7 @@ class Section:
 def load_runs(paths: Sequence[Path]) -> list[Section]:
     """Runs over the same questions come into one section.
 
-    A variant of `gnothi ablate` has its label for a name, and those of one study come in its order; where two runs hold a
+    A variant of `gnothi reproduce` has its label for a name, and those of one study come in its order; where two runs hold a
     method of the same name, the later one's is named after its folder too. Unfinished runs are fine. Raises InvalidInput for a
     folder that is no run."""
     together: dict[tuple[str, str], list[tuple[Path, dict[str, Any]]]] = {}

@@ -14,7 +14,6 @@ from gnothi.report.breakdown import action
 from gnothi.report.costs import COUNTS, Costs
 from gnothi.report.document import Document
 from gnothi.report.sections import Section, name_all
-from gnothi.report.selective import Selective
 from gnothi.report.summary import Method
 from gnothi.report.titles import Name
 from gnothi.runs.folder import replace_file
@@ -125,7 +124,7 @@ def _numbers(document: Document) -> dict[str, list[Line]]:
         ],
         **gate_tables(document.gates.gates if document.gates else None),
         "points": [flat(point) for point in (document.gates.points if document.gates else ())],
-        "selective": [_selective(one) for one in document.selective],
+        "selective": [flat(one) | {f"risk_at_{at.wanted:g}": at.risk for at in one.at} for one in document.selective],
         "risk_coverage": [flat(point, method=one.method) for one in document.selective for point in one.curve],
         "calibration": [flat(one) for one in document.reliability],
         "reliability": [flat(bin, method=one.method) for one in document.reliability for bin in one.bins],
@@ -160,10 +159,6 @@ def _search(method: Method) -> Line:
         for key in ("count", "share", "rate"):
             line[f"{label}_{key}"] = getattr(getattr(method.search, label), key) if method.search else None
     return line
-
-
-def _selective(one: Selective) -> Line:
-    return flat(one) | {f"risk_at_{at.wanted:g}": at.risk for at in one.at}
 
 
 def _cost(one: Costs) -> Line:

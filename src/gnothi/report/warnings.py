@@ -99,7 +99,7 @@ def _emptied(method: str, answered: Sequence[Row]) -> str | None:
         return None
     return (
         f"the filter kept nothing of what was found in {emptied} of {counted(len(filtered), 'question')}: it decides what is "
-        f"read no more. Its threshold may be for another model: `gnothi methods {method}` tells the settings, `gnothi ask "
+        f"read no more. Its threshold may be for another model: `gnothi list methods {method}` tells the settings, `gnothi ask "
         f"QUESTION --method {method} --trace` what it saw"
     )
 

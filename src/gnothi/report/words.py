@@ -1,4 +1,4 @@
-"""Every event in words: one table for the terminal (``terminal.steps``) and for the HTML page (``page.questions``).
+"""Every event in words: one way for the terminal (``terminal.steps``) and for the HTML page (``page.questions``).
 
 An event becomes lines. The first has a label (search, gate, draft ...); what was found, ranked or kept stands in lines below.
 """
@@ -11,30 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gnothi.events import (
-    Decided,
-    Decomposed,
-    Drafted,
-    Event,
-    Expanded,
-    Filtered,
-    Gauged,
-    Grouped,
-    Linked,
-    ModelCall,
-    Partial,
-    Picked,
-    QuizAnswered,
-    Ranked,
-    Reflected,
-    Rephrased,
-    Reranked,
-    Revised,
-    Searched,
-    Summarised,
-    UnknownKeys,
-    Written,
-)
+from gnothi import events
 from gnothi.report.numbers import counted
 from gnothi.retrieval.filtering import unknown_keys
 from gnothi.types import Passage
@@ -97,25 +74,27 @@ class Narrator:
         self._titles: dict[str, str] = {}
         self._reading = False  # the next draft is the one written with the passage that won
 
-    def tell(self, event: Event) -> list[Line]:
-        """At least one line. An event of a kind that is not in the table (a plug-in's) is told by its fields."""
-        return list(_TABLE.get(type(event), Narrator._other)(self, event))
+    def tell(self, event: events.Event) -> list[Line]:
+        """At least one line. An event of another kind (a plug-in's) is told by its fields."""
+        ours = type(event).__module__ == events.__name__
+        tell: Callable[[Any], Iterable[Line]] = getattr(self, f"tell_{event.tag}") if ours else self._other
+        return list(tell(event))
 
-    def _drafted(self, event: Drafted) -> Iterator[Line]:
+    def tell_drafted(self, event: events.Drafted) -> Iterator[Line]:
         if self._reading:
             self._reading = False
-            yield from self._written(event)
+            yield from self.tell_written(event)
         else:
             yield self._draft(event.text)
 
-    def _written(self, event: Drafted | Written) -> Iterator[Line]:
+    def tell_written(self, event: events.Drafted | events.Written) -> Iterator[Line]:
         yield Line("write", _said(event.text), tone="strong", whole=True)
 
     def _draft(self, text: str) -> Line:
         self._step += 1
         return Line("draft", _said(text), tone="strong", step=self._step, whole=True)
 
-    def _gauged(self, event: Gauged) -> Iterator[Line]:
+    def tell_gauged(self, event: events.Gauged) -> Iterator[Line]:
         yield self._draft(event.text)
         width = max((len(gauge.signal) for gauge in event.gauges), default=0)
         for label, gauge in _labelled("signals", event.gauges):
@@ -124,7 +103,7 @@ class Narrator:
             score = "not measured" if gauge.score is None else f"{gauge.score:.4g}"
             yield Line(label, price, f"{gauge.signal:<{width}}  {score:>12}  ")
 
-    def _decided(self, event: Decided) -> Iterator[Line]:
+    def tell_decided(self, event: events.Decided) -> Iterator[Line]:
         outcome = VERDICTS.get(event.verdict, event.verdict)
         if event.threshold is None and event.signal:  # a choice among several: nothing was sure or unsure
             outcome = _CHOSEN.get(event.verdict, outcome)
@@ -134,7 +113,7 @@ class Narrator:
         else:
             yield Line(label, f"{_comparison(event)}: {outcome}", tone=_TONES.get(event.verdict, ""), whole=True)
 
-    def _searched(self, event: Searched) -> Iterator[Line]:
+    def tell_searched(self, event: events.Searched) -> Iterator[Line]:
         self._titles |= {found.passage.id: found.passage.title for found in event.passages}
         what = counted(len(event.passages), "passage") if event.passages else "nothing found"
         yield Line("search", f"{event.query} ({what}, {took(event.seconds)})", tone="look", whole=True)
@@ -144,18 +123,18 @@ class Narrator:
         if shown < len(event.passages):
             yield Line("", f"and {len(event.passages) - shown} more", instead=True)
 
-    def _partial(self, event: Partial) -> Iterator[Line]:
+    def tell_partial(self, event: events.Partial) -> Iterator[Line]:
         without = "; ".join(reason for _, reason in event.lacking)
         yield Line("partial", f"without {len(event.lacking)} of {event.servers} servers: {without}", tone="doubt", whole=True)
 
-    def _unknown_keys(self, event: UnknownKeys) -> Iterator[Line]:
+    def tell_unknown_keys(self, event: events.UnknownKeys) -> Iterator[Line]:
         yield Line("filter", unknown_keys(event.lacking, event.known), tone="doubt", whole=True)
 
-    def _linked(self, event: Linked) -> Iterator[Line]:
+    def tell_linked(self, event: events.Linked) -> Iterator[Line]:
         names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))
         yield Line("link", f"{names or 'nothing that the graph knows'} ({took(event.seconds)})", tone="look", whole=True)
 
-    def _expanded(self, event: Expanded) -> Iterator[Line]:
+    def tell_expanded(self, event: events.Expanded) -> Iterator[Line]:
         facts = f"{counted(event.facts, 'fact')} within {counted(event.hops, 'step')} ({took(event.seconds)})"
         named, others = event.capped[:FOUND], event.capped[FOUND:]
         more = f" and {len(others)} more" if others else ""
@@ -164,22 +143,22 @@ class Narrator:
         if others:
             yield Line("", f"the {len(others)} more: {', '.join(others)}", whole=True, detail=True)
 
-    def _reflected(self, event: Reflected) -> Iterator[Line]:
+    def tell_reflected(self, event: events.Reflected) -> Iterator[Line]:
         for label, (name, text) in _labelled("recall", event.told):
             yield Line(label, _titled(name, text or "(nothing)"), tone="good" if name in event.known else "soft")
         if not event.told:
             yield Line("recall", "nothing", whole=True)
 
-    def _reranked(self, event: Reranked) -> Iterator[Line]:
+    def tell_reranked(self, event: events.Reranked) -> Iterator[Line]:
         what = f"{counted(event.considered, 'text')} by {event.reranker} ({took(event.seconds)})"
         yield Line("rank", what, tone="look", whole=True)
         for place, (text, score) in enumerate(event.best):
             yield Line("", text, f"  {score:6.2f}  ", detail=place >= FOUND)
 
-    def _revised(self, event: Revised) -> Iterator[Line]:
+    def tell_revised(self, event: events.Revised) -> Iterator[Line]:
         yield Line("revise", "nothing to change" if event.after == event.before else event.after, tone="", whole=True)
 
-    def _ranked(self, event: Ranked) -> Iterator[Line]:
+    def tell_ranked(self, event: events.Ranked) -> Iterator[Line]:
         answers = event.kind == "answer"
         label = {"answer": "answers", "passage": "read"}.get(event.kind, event.kind)
         self._reading = self._reading if answers else event.kind == "passage"
@@ -192,80 +171,53 @@ class Narrator:
         if not event.candidates:
             yield Line(label, "nothing to choose from", whole=True)
 
-    def _rephrased(self, event: Rephrased) -> Iterator[Line]:
+    def tell_rephrased(self, event: events.Rephrased) -> Iterator[Line]:
         yield Line("asked", event.standalone, tone="strong", whole=True)
 
-    def _decomposed(self, event: Decomposed) -> Iterator[Line]:
+    def tell_decomposed(self, event: events.Decomposed) -> Iterator[Line]:
         if not event.used:
             yield Line("split", "the model gave no usable list of quizzes: the question is asked as it is", whole=True)
         for number, quiz in enumerate(event.quizzes, start=1):
             yield Line("quiz", quiz, tone="strong", step=number, whole=True)
 
-    def _grouped(self, event: Grouped) -> Iterator[Line]:
+    def tell_grouped(self, event: events.Grouped) -> Iterator[Line]:
         said = [f"{answer} ×{count}" for answer, count in event.groups]
         said += [f"unknown ×{event.unknown}"] if event.unknown else []
         given = sum(count for _, count in event.groups) + event.unknown
         tries = counted(event.tries, "try", "tries")
         yield Line("tries", f"{event.question} {', '.join(said)} ({given} of {tries})", tone="", whole=True)
 
-    def _picked(self, event: Picked) -> Iterator[Line]:
+    def tell_picked(self, event: events.Picked) -> Iterator[Line]:
         found = counted(len(event.kept) + len(event.dropped), "passage")
         yield Line("pick", f"{event.question} {len(event.kept)} of {found} {event.kind}", tone="", whole=True)
         yield from (Line("", entry(passage), "  * ", "good") for passage in event.kept)
         yield from (Line("", entry(passage), "    ", detail=True) for passage in event.dropped)
 
-    def _filtered(self, event: Filtered) -> Iterator[Line]:
+    def tell_filtered(self, event: events.Filtered) -> Iterator[Line]:
         kept, of = sum(stays for *_, stays in event.sentences), counted(len(event.sentences), "sentence")
         outcome = f"{kept} of {of} kept ({event.kind}, above {decimal(event.threshold)})"
         yield Line("filter", outcome if kept else f"{outcome}: nothing is left of them", tone="", whole=True)
         for source, text, score, stays in event.sentences:
             yield _contender("", _titled(self._titles.get(source, source), text), score, stays, detail=not stays)
 
-    def _quiz_answered(self, event: QuizAnswered) -> Iterator[Line]:
+    def tell_quiz_answered(self, event: events.QuizAnswered) -> Iterator[Line]:
         source = SOURCES.get(event.source, event.source)
         yield Line("solved", f"{event.number} {event.answer} ({source})", tone="strong", whole=True)
 
-    def _summarised(self, event: Summarised) -> Iterator[Line]:
+    def tell_summarised(self, event: events.Summarised) -> Iterator[Line]:
         for label, premise in _labelled("notes", event.premises or ("none",)):
             yield Line(label, premise, tone="", whole=True)
 
-    def _called(self, event: ModelCall) -> Iterator[Line]:
+    def tell_model_call(self, event: events.ModelCall) -> Iterator[Line]:
         tokens = f"{event.prompt_tokens} + {event.generated_tokens} tokens"
         how = "from the cache" if event.cached else took(event.seconds)
         yield Line("model", f"{event.operation} {event.task} ({tokens}, {how})", whole=True)
         yield from _thoughts(event)
         yield from (Line("", repr(text), f"{count} × " if count > 1 else "") for text, count in Counter(event.texts).items())
 
-    def _other(self, event: Event) -> Iterator[Line]:
+    def _other(self, event: events.Event) -> Iterator[Line]:
         told = {key: value for key, value in event.as_dict().items() if key != "event"}
         yield Line(event.tag, ", ".join(f"{key} {value}" for key, value in told.items()), tone="", whole=True)
-
-
-_TABLE: dict[type[Event], Callable[[Narrator, Any], Iterable[Line]]] = {
-    Decided: Narrator._decided,
-    Decomposed: Narrator._decomposed,
-    Drafted: Narrator._drafted,
-    Expanded: Narrator._expanded,
-    Filtered: Narrator._filtered,
-    Gauged: Narrator._gauged,
-    Grouped: Narrator._grouped,
-    Linked: Narrator._linked,
-    ModelCall: Narrator._called,
-    Partial: Narrator._partial,
-    UnknownKeys: Narrator._unknown_keys,
-    Picked: Narrator._picked,
-    QuizAnswered: Narrator._quiz_answered,
-    Ranked: Narrator._ranked,
-    Reflected: Narrator._reflected,
-    Rephrased: Narrator._rephrased,
-    Reranked: Narrator._reranked,
-    Revised: Narrator._revised,
-    Searched: Narrator._searched,
-    Summarised: Narrator._summarised,
-    Written: Narrator._written,
-}
-TOLD = frozenset(_TABLE)
-"""The kinds of event that have words of their own."""
 
 
 def entry(passage: Passage, named: bool = False) -> str:
@@ -302,7 +254,7 @@ def decimal(score: float | None, digits: int = 2) -> str:
     return f"{round(score, digits) + 0.0:.{digits}f}"  # adding 0 turns -0.0 into 0.0
 
 
-def _thoughts(event: ModelCall) -> Iterator[Line]:
+def _thoughts(event: events.ModelCall) -> Iterator[Line]:
     """What the model thought before it replied, the first of several samples' in short."""
     cut = f", {event.thoughts_cut} cut at the limit" if event.thoughts_cut else ""
     several = f"{len(event.thoughts)} thoughts, " if len(event.thoughts) > 1 else ""
@@ -330,7 +282,7 @@ def _contender(label: str, text: str, score: float | None, wins: bool, detail: b
     return Line(label, text, f"{'*' if wins else ' '} {decimal(score):>6}  ", "good" if wins else "soft", detail=detail)
 
 
-def _comparison(event: Decided) -> str:
+def _comparison(event: events.Decided) -> str:
     score, threshold = event.score, event.threshold
     if threshold is None:
         return f"{event.signal} {decimal(score)}, no threshold"

@@ -19,10 +19,10 @@ from gnothi.models.identity import declaration_of
 from gnothi.reproduce import resources
 from gnothi.reproduce.parts import LAB, Part, place
 from gnothi.reproduce.recipe import On, Training
+from gnothi.reproduce.variants import PlannedStudy
 from gnothi.session.calibrate import METRIC, collect
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.plan import Execution, Plan, resolve, with_questions
-from gnothi.studies.variants import PlannedStudy
 from gnothi.training.watch import Watch as TrainingWatch
 from gnothi.types import Question
 

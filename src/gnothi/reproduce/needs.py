@@ -34,8 +34,8 @@ class Need:
 
 def needs(job: Job, parts: list[Part]) -> list[Need]:
     """Of a rehearsal only what the package lacks."""
-    found = [] if job.rehearse else [*_files(job, parts), *_models(parts)]
-    lacking = [name for extra in job.recipe.extras for name in _MODULES[extra] if find_spec(name) is None]
+    found = [] if job.rehearse or not job.recipe.data else [*_files(job, parts), *_models(parts)]
+    lacking = [name for extra in job.recipe.extras for name in _MODULES.get(extra, ()) if find_spec(name) is None]
     if lacking:
         extras = ",".join(job.recipe.extras)
         found.append(Need("packages of Python", "", f"pip install 'gnothi[{extras}]'", "", tuple(lacking)))

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison
+from gnothi.reproduce.ablation import Line, Table
 from gnothi.reproduce.counting import Counted, calls_of
 from gnothi.reproduce.parts import Job, Part
 from gnothi.reproduce.recipe import Recipe
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
-from gnothi.studies.ablation import Line, Table
 
 SHARES = (*METRICS, "retrieval_rate", "gate_auroc")
 

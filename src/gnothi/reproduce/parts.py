@@ -9,16 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gnothi.calibration.file import Calibration
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.lab import named
 from gnothi.reproduce import resources
 from gnothi.reproduce.recipe import On, Recipe, Training
 from gnothi.reproduce.resources import Resource
+from gnothi.reproduce.study import Study, Variant
 from gnothi.runs.questions import fingerprint
 from gnothi.session.data import load_questions
-from gnothi.session.plan import Asked, Execution, Request
-from gnothi.studies.study import Study, Variant
+from gnothi.session.plan import Asked, Execution, Request, read_questions
 from gnothi.types import Question
 
 LAB = named.NAME
@@ -31,10 +32,16 @@ _PLACE = re.compile(r"\{([\w-]+)\}")
 class Job:
     """What is asked for. ``trained`` holds what is learnt on the way, for several recipes to share (None: in ``out``);
     ``limit`` is how many questions of each data set are drawn; ``only`` names data sets and rows of the recipe (none of a sort:
-    all of it)."""
+    all of it). ``dataset``, ``format``, ``index`` and ``graph`` go with a recipe without data sets of its own, whose first
+    ``limit`` questions are asked."""
 
     recipe: Recipe
     out: Path
+    dataset: str | None = None
+    format: str | None = None
+    index: str | None = None
+    graph: str | None = None
+    calibrations: tuple[Calibration, ...] = ()
     data: Path | None = None
     model: str | None = None
     rehearse: bool = False
@@ -78,6 +85,8 @@ class Part:
     @property
     def only(self) -> list[str]:
         """The rows that were asked for; empty for all."""
+        if not self.job.recipe.data:
+            return [*self.job.only]
         return [row.label for row in self.study.variants if row.label in self.job.only]
 
     @property
@@ -102,7 +111,10 @@ class Part:
         return self.training if of is None else _training_of(resources.find("data", of), self.job)
 
     def asked(self) -> Asked:
-        """The questions: all, or so many drawn at random by the seed, in the order of the file."""
+        """The questions: all, or so many drawn at random by the seed, in the order of the file; of a recipe without data sets
+        the first."""
+        if not self.job.recipe.data:
+            return read_questions(self.questions, self.job.format, self.sample, self.model)
         found = drawn(_usable(self.questions, self.source), self.sample, self.job.execution.seed)
         return Asked(self.questions, found, limit=self.sample, fingerprint=fingerprint(found))
 
@@ -124,6 +136,12 @@ def drawn(questions: list[Question], number: int | None, seed: int) -> list[Ques
 def parts(job: Job) -> list[Part]:
     """Raises UnknownName for a data set that the recipe has not, InvalidSetting without a folder of data."""
     recipe = job.recipe
+    if not recipe.data:
+        return [_of_any_questions(job)]
+    given = {"QUESTIONS": job.dataset, "<--format>": job.format, "<--index>": job.index, "<--graph>": job.graph}
+    for flag, value in given.items():
+        if value is not None:
+            raise InvalidSetting(f"{flag}: got {value!r} with {recipe.name}, which names its own. Leave it out.")
     if job.data is None and not job.rehearse:
         raise InvalidSetting(
             "<--data> is missing: expected the folder with the data sets. `gnothi reproduce "
@@ -135,6 +153,18 @@ def parts(job: Job) -> list[Part]:
             raise UnknownName(f"data set or row of {recipe.name}", one, [*names, *recipe.rows])
     chosen = [name for name in names if name in job.only] or names
     return [_part(job, source) for source in recipe.data if source.name in chosen]
+
+
+def _of_any_questions(job: Job) -> Part:
+    """Of a recipe without data sets."""
+    study = job.recipe.study
+    for flag, given in (("<--data>", job.data), ("<--rehearse>", job.rehearse), ("<--trained>", job.trained)):
+        if given:
+            raise InvalidSetting(f"{flag}: got it with {study.file}, which has no data sets of a paper. Leave it out.")
+    questions = job.dataset or study.dataset
+    source = Resource(kind="data", name="", title=questions, home="", get="", licence="", questions=questions)
+    model, index, graph = job.model or study.model or LAB, job.index or study.index, job.graph or study.graph
+    return Part(job, source, questions, "", job.limit, model, index, graph, study, ())
 
 
 def _part(job: Job, source: Resource) -> Part:

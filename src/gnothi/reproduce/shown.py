@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from gnothi.config import as_text
 from gnothi.report.numbers import MISSING, between, chance, counted, number, share, signed
-from gnothi.report.terminal.console import definitions
+from gnothi.report.terminal.console import clean, definitions
 from gnothi.report.terminal.layout import Row, paragraph, show_table
 from gnothi.reproduce import resources
 from gnothi.reproduce.outcome import SHARES, Cell, OnData, Outcome
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gnothi.reproduce.needs import Need
+    from gnothi.reproduce.study import Variant
     from gnothi.reproduce.work import Outlook
 
 NAMES = {
@@ -38,6 +40,10 @@ def listing(recipe: Recipe) -> dict[str, Any]:
             "method": row.method,
             "model": row.model,
             "settings": dict(row.settings),
+            "needs": dict(row.needs),
+            "shift": row.shift,
+            "note": row.note,
+            "folder": row.folder,
             "without": recipe.rows[row.label].without,
             "paper": [asdict(figure) for figure in row.paper],
         }
@@ -49,6 +55,7 @@ def listing(recipe: Recipe) -> dict[str, Any]:
         "title": recipe.study.title,
         "source": recipe.study.source,
         "note": " ".join(recipe.study.note.split()),
+        "dataset": None if recipe.data else recipe.study.dataset,
         "data": [asdict(one) for one in recipe.data],
         "questions": recipe.questions,
         "corpus": recipe.corpus or None,
@@ -58,6 +65,9 @@ def listing(recipe: Recipe) -> dict[str, Any]:
         "train": [asdict(one) for one in recipe.trainings],
         "rows": rows,
         "percent": recipe.percent,
+        "full": recipe.study.full,
+        "metric": recipe.study.metric,
+        "extras": recipe.extras,
     }
 
 
@@ -70,11 +80,56 @@ def listed(recipes: list[Recipe]) -> Iterator[str]:
         reasons = [(element, f"no recipe: {reason}") for element, reason in paper["left_out"].items()]
         yield from definitions([one for one in reasons if one[1] not in ("no recipe: a drawing", "no recipe: a prompt")])
         yield ""
+    yield "Ablations, on the laboratory's questions or yours"
+    yield from definitions([(one.name, _titled(one)) for one in recipes if not one.data])
+    yield ""
+
+
+def _titled(recipe: Recipe) -> str:
+    source = f" [{recipe.study.source}]" if recipe.study.source else ""
+    return f"{recipe.study.title}{source}" + (f"; needs {_extras(recipe)}" if recipe.extras else "")
+
+
+def _extras(recipe: Recipe) -> str:
+    return f"gnothi[{','.join(recipe.extras)}]"
+
+
+def _variants(recipe: Recipe) -> Iterator[str]:
+    """An ablation with everything about each of its rows."""
+    study = recipe.study
+    about = [
+        ("source", study.source),
+        ("install", f"pip install '{_extras(recipe)}'" if recipe.extras else ""),
+        ("data set", study.dataset),
+        ("all set", " ".join(f"{key}={as_text(value)}" for key, value in study.settings.items())),
+        ("note", study.note),
+    ]
+    yield clean(f"{recipe.name}: {study.title}")
+    yield from definitions([one for one in about if one[1]])
+    yield ""
+    group = ""
+    for variant in study.variants:
+        if variant.group != group:
+            group = variant.group
+            yield f"  {clean(group)}" if group else ""
+        yield from definitions([(f"{'*' if variant.label == study.full else ' '} {variant.label}", _variant(variant))])
+    yield "\n* the full method, with which the others are compared"
+
+
+def _variant(variant: Variant) -> str:
+    shift = f" threshold{variant.shift:+g}" if variant.shift else ""
+    settings = " ".join(f"{key}={as_text(value)}" for key, value in variant.settings.items()) + shift
+    resources = " ".join(f"--{key} {getattr(variant, key)}" for key in ("model", "index", "graph") if getattr(variant, key))
+    needs = "; ".join(f"needs {key}: {how}" for key, how in variant.needs.items())
+    return "; ".join(part for part in (f"{variant.method} {settings} {resources}".strip(), needs, variant.note) if part)
 
 
 def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
     """One recipe: what it holds, what it needs, what is lacking, what it takes."""
     study = recipe.study
+    if not recipe.data:
+        yield from _variants(recipe)
+        return
     how = f"{recipe.questions} of each at random" if recipe.questions else "all"
     about = [
         ("covers", ", ".join(recipe.covers)),

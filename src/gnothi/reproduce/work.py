@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from gnothi.errors import InvalidInput
 from gnothi.models.remote.budget import Budget
 from gnothi.reproduce import learning
+from gnothi.reproduce.ablation import Table
 from gnothi.reproduce.estimate import Estimate, estimate
 from gnothi.reproduce.learning import Watching
 from gnothi.reproduce.needs import Need, needs
 from gnothi.reproduce.outcome import Outcome, outcome
 from gnothi.reproduce.parts import Job, Part, parts
+from gnothi.reproduce.running import claimed_runs, table
+from gnothi.reproduce.variants import PlannedStudy, plan_study
+from gnothi.runs.rows import Row
 from gnothi.session.execute import execute
-from gnothi.studies.running import claimed_runs, table
-from gnothi.studies.variants import PlannedStudy, plan_study
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,43 +44,55 @@ def outlook(job: Job) -> Outlook:
     return Outlook(tuple(needed), estimate(found, counted), counted)
 
 
-def check(job: Job) -> None:
+def check(job: Job) -> list[PlannedStudy]:
     """Names and settings, before anything is learnt. Raises UnknownName or InvalidSetting."""
-    for part in parts(job):
-        plan_study(part.study, part.request, part.only)
+    return [plan_study(part.study, part.request, part.only, job.calibrations) for part in parts(job)]
 
 
 def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Outcome:
-    """The same call goes on with what is unfinished. Raises InvalidInput where something is lacking, and what learning and
-    running raise."""
-    watching = watching or Watching()
-    if lacking := outlook(job).lacking:
+    """The paper's figures beside ours, of a recipe with the paper's data sets. As ``table_of``."""
+    return outcome(job, *_run(job, watching, budget))
+
+
+def table_of(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Table:
+    """The table of a recipe without data sets of its own. The same call goes on with what is unfinished. Raises InvalidInput
+    where something is lacking, and what learning and running raise."""
+    (found,) = _run(job, watching, budget)[1]
+    return found
+
+
+def _run(job: Job, watching: Watching | None, budget: Budget | None) -> tuple[list[Part], list[Table], list[list[list[Row]]]]:
+    watching, found = watching or Watching(), parts(job)
+    if lacking := [need for need in needs(job, found) if need.lacking]:
         raise InvalidInput(f"{job.recipe.name}: " + " ".join(_told(need) for need in lacking))
-    check(job)
-    found = parts(job)
-    learning.build(found, watching)
-    done = set()
-    for part in found:
-        for training in part.trainings:
-            if (folder := part.learnt(training)) not in done:
-                learning.learn(part, training, watching)
-                done.add(folder)
-    planned = [learning.calibrate(part, plan_study(part.study, part.request, part.only), watching) for part in found]
-    watching.step("rows")
-    return _answered(job, found, planned, watching, budget)
+    planned = check(job)
+    for line in dict.fromkeys(told for one in planned for plan in one.plans.values() for told in plan.told):
+        watching.answering.tell(line)
+    if job.recipe.data:
+        learning.build(found, watching)
+        done = set()
+        for part in found:
+            for training in part.trainings:
+                if (folder := part.learnt(training)) not in done:
+                    learning.learn(part, training, watching)
+                    done.add(folder)
+        planned = [learning.calibrate(part, one, watching) for part, one in zip(found, check(job), strict=True)]
+        watching.step("rows")
+    return found, *_answered(job, found, planned, watching, budget)
 
 
-def _answered(job: Job, found: list[Part], planned: list[PlannedStudy], watching: Watching, budget: Budget | None) -> Outcome:
+def _answered(
+    job: Job, found: list[Part], planned: list[PlannedStudy], watching: Watching, budget: Budget | None
+) -> tuple[list[Table], list[list[list[Row]]]]:
     """All rows of all data sets at once, so that each model is opened once."""
     with contextlib.ExitStack() as stack:
         runs = [
-            stack.enter_context(claimed_runs(plans, part.asked(), None, None, job.execution, part.folder))
+            stack.enter_context(claimed_runs(plans, part.asked(), job.execution, part.folder))
             for part, plans in zip(found, planned, strict=True)
         ]
         rows = iter(asyncio.run(execute([one for own in runs for one in own], watching.answering, budget=budget)))
         answers = [[next(rows) for _ in own] for own in runs]
-        tables = [table(plans, own, of) for plans, own, of in zip(planned, runs, answers, strict=True)]
-    return outcome(job, found, tables, answers)
+        return [table(plans, own, of) for plans, own, of in zip(planned, runs, answers, strict=True)], answers
 
 
 def _told(need: Need) -> str:

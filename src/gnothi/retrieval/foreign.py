@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import importlib
+import inspect
 import math
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,9 +18,9 @@ from gnothi.errors import GnothiError, IndexUnavailable, MissingDependency
 from gnothi.protocols import Retriever
 from gnothi.retrieval.filtering import Narrowed
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.flat import flat
 from gnothi.retrieval.results import check_k, ranked
-from gnothi.retrieval.terms import terms
+from gnothi.retrieval.terms import flat, terms
+from gnothi.schemes import Scheme
 from gnothi.types import Passage, ScoredPassage
 
 SECONDS = 120.0
@@ -110,14 +112,16 @@ def named(found: Found) -> Found:
     return [*held.values()]
 
 
-def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], bool]) -> Any:
+def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], bool] | None = None) -> Any:
     """The object of MODULE:OBJECT, which may lie in the folder that we are in. A function without arguments is called.
+    What ``fits``: by default a ``BaseRetriever`` of the framework.
 
     Raises MissingDependency without the ``framework``, IndexUnavailable for what cannot be imported or does not fit."""
     try:
-        importlib.import_module(framework)
+        library = importlib.import_module(framework)
     except ImportError as error:
         raise MissingDependency(error.name or framework, scheme, f"<--index {scheme}:{argument}>") from error
+    fits = fits or (lambda thing: isinstance(thing, library.BaseRetriever))
     module, colon, name = argument.partition(":")
     if not (module and colon and name):
         raise IndexUnavailable(
@@ -142,3 +146,99 @@ def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], b
             "function that makes one."
         )
     return thing
+
+
+# A retriever of LangChain's.
+
+
+def _open_langchain(argument: str) -> Retriever:
+    retriever = imported("langchain", argument, "langchain_core.retrievers")
+
+    async def find(query: str, k: int, filters: Filters = ()) -> Found:
+        if filters:  # a store of vectors that takes a function of documents
+            more = {**retriever.search_kwargs, "k": k, "filter": lambda one: passes(one.metadata, filters)}
+            narrowed = retriever.model_copy(update={"search_kwargs": more})
+            return [(_passage_langchain(one), one.metadata.get("score")) for one in await narrowed.ainvoke(query)]
+        taken = inspect.signature(retriever._get_relevant_documents).parameters
+        if "k" in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+            documents = await retriever.ainvoke(query, k=k)
+        else:
+            asked = retriever
+            if hasattr(retriever, "k"):
+                asked = copy.copy(retriever)  # for searches run side by side
+                asked.k = k
+            documents = await asked.ainvoke(query)
+        return [(_passage_langchain(one), one.metadata.get("score")) for one in documents]
+
+    return (Narrowable if _by_function(retriever) else Foreign)(f"langchain:{argument}", find)
+
+
+def _by_function(retriever: Any) -> bool:
+    """Whether it filters by any function of documents, and so by ours; a form of filters that all stores share there is not."""
+    from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
+
+    if not isinstance(retriever, VectorStoreRetriever) or "filter" in retriever.search_kwargs:
+        return False
+    return isinstance(retriever.vectorstore, InMemoryVectorStore)
+
+
+def _passage_langchain(document: Any) -> Passage:
+    return passage(str(document.id or ""), document.page_content, document.metadata)
+
+
+LANGCHAIN = Scheme(open=_open_langchain, summary="a retriever of LangChain's: langchain:MODULE:OBJECT")
+
+# A component of Haystack's that retrieves.
+
+_NAME = "retriever"
+
+
+def _open_haystack(argument: str) -> Retriever:
+    component = imported("haystack", argument, "haystack", _fits_haystack)
+    from haystack import Pipeline
+
+    pipeline = Pipeline()  # warms up, and awaits or runs on a thread, as the component is made
+    pipeline.add_component(_NAME, component)
+    inputs, outputs = (held.get(_NAME, {}) for held in (pipeline.inputs(), pipeline.outputs()))
+    if "query" not in inputs or "documents" not in outputs:
+        raise IndexUnavailable(
+            f"<--index haystack:{argument}>: got {type(component).__name__} with inputs {', '.join(inputs)}, expected one that "
+            "takes a query and gives documents. A pipeline becomes one as a SuperComponent."
+        )
+
+    async def find(query: str, k: int) -> Found:
+        given = {"query": query} | ({"top_k": k} if "top_k" in inputs else {})
+        documents = (await pipeline.run_async({_NAME: given}))[_NAME]["documents"]
+        return [(passage(one.id, one.content or "", one.meta), one.score) for one in documents]
+
+    return Foreign(f"haystack:{argument}", find)
+
+
+def _fits_haystack(thing: Any) -> bool:
+    return hasattr(thing, "__haystack_input__") and not isinstance(thing, type)
+
+
+HAYSTACK = Scheme(open=_open_haystack, summary="a retriever of Haystack's: haystack:MODULE:OBJECT")
+
+# A retriever of LlamaIndex'.
+
+
+def _open_llamaindex(argument: str) -> Retriever:
+    retriever = imported("llamaindex", argument, "llama_index.core.retrievers")
+    from llama_index.core.retrievers import BaseRetriever
+
+    blocks = type(retriever)._aretrieve is BaseRetriever._aretrieve  # which calls the one that does
+
+    async def find(query: str, k: int) -> Found:
+        asked = retriever
+        if hasattr(retriever, "similarity_top_k"):
+            asked = copy.copy(retriever)  # for searches run side by side
+            asked.similarity_top_k = k
+        nodes = await (asyncio.to_thread(asked.retrieve, query) if blocks else asked.aretrieve(query))
+        found = [(one.node, one.score) for one in nodes]
+        return [(passage(node.node_id, node.get_content(), node.metadata), score) for node, score in found]
+
+    return Foreign(f"llamaindex:{argument}", find)
+
+
+LLAMAINDEX = Scheme(open=_open_llamaindex, summary="a retriever of LlamaIndex': llamaindex:MODULE:OBJECT")

@@ -16,12 +16,17 @@ from gnothi.schemes import Scheme, as_scheme, split
 if TYPE_CHECKING:
     from gnothi.retrieval.dense.fusion import Fusion
 
+_KINDS = ("bm25", "dense", "elasticsearch", "hybrid", "lancedb", "opensearch", "postgres", "searxng", "shards")
 RETRIEVERS: Registry[Scheme[Retriever]] = Registry(
     "index",
     "gnothi.retrievers",
-    home="gnothi.retrieval.kinds",
     attribute="SCHEME",
-    also={"graph": "gnothi.graph.retriever:SCHEME", "lab": "gnothi.lab.named:INDEX"},
+    also={
+        **{name: f"gnothi.retrieval.kinds:{name.upper()}" for name in _KINDS},
+        **{name: f"gnothi.retrieval.foreign:{name.upper()}" for name in ("haystack", "langchain", "llamaindex")},
+        "graph": "gnothi.graph.retriever:SCHEME",
+        "lab": "gnothi.lab.named:INDEX",
+    },
 )
 RERANKERS: Registry[Scheme[Reranker]] = Registry(
     "re-ranker",

@@ -53,7 +53,7 @@ class Drifts:
 
 
 def learnt(setup: SetUp) -> LearnedGate | None:
-    """The gate of a set-up that searches by one that ``gnothi train gate`` made."""
+    """The gate of a set-up that searches by one that ``gnothi calibrate --learn`` made."""
     gate = getattr(setup.method, "learned", None)
     searching = getattr(setup.method, "gate", LearnedGate.signal) == LearnedGate.signal
     return gate if isinstance(gate, LearnedGate) and searching else None
@@ -61,7 +61,7 @@ def learnt(setup: SetUp) -> LearnedGate | None:
 
 def _drifting(setup: SetUp) -> Drifting | None:
     if (gate := learnt(setup)) is not None:
-        return Drifting(gate, remedy="Learn the gate anew of questions like those that come now (`gnothi train gate RUN`).")
+        return Drifting(gate, remedy="Learn the gate anew of questions like those of now (`gnothi calibrate --learn RUN`).")
     if setup.plan.calibration is None:
         return None
     # A method that stops asking as soon as its verdict is settled knows its score only from one side.

@@ -53,12 +53,10 @@ def read(file: Path) -> list[Key]:
         return [_key(one) for one in data["keys"]]
     except FileNotFoundError:
         raise InvalidInput(
-            f"<--keys>: there is no file {file}. Make a key, and the file with it: gnothi serve keys add NAME --file {file}"
+            f"<--keys>: there is no file {file}. Make a key, and the file with it: gnothi keys {file} NAME"
         ) from None
     except (OSError, *MALFORMED) as error:
-        raise InvalidInput(
-            f"<--keys>: {file} holds no keys ({error!s:.80}). Expected a file made by `gnothi serve keys add`."
-        ) from None
+        raise InvalidInput(f"<--keys>: {file} holds no keys ({error!s:.80}). Expected a file made by `gnothi keys`.") from None
 
 
 def _key(given: Mapping[str, Any]) -> Key:

@@ -18,7 +18,7 @@ class ServerSettings:
     host: str = setting("127.0.0.1", "Address to listen on.")
     port: int = setting(8000, "Port to listen on (0: any that is free).", at_least=0, at_most=65535)
     public_url: str | None = setting(None, "How clients reach this server, for links (none: as they asked for it).")
-    keys: Path | None = setting(None, "File of keys, made by `gnothi serve keys`; without one nobody needs a key.")
+    keys: Path | None = setting(None, "File of keys, made by `gnothi keys`; without one nobody needs a key.")
     anyone: bool = setting(False, "Answer anyone, without keys, on an address that others reach, too.")
     origins: tuple[str, ...] = setting((), "Web pages of other origins that may ask, as https://chat.example.org (CORS).")
     runs: Path | None = setting(None, "Folder of runs whose reports are shown under /runs.")
@@ -58,7 +58,7 @@ class ServerSettings:
         if not self.loopback and self.keys is None and not self.anyone:
             raise InvalidSetting(
                 f"setting 'server.host': got {self.host!r}, which other machines reach, and no keys. Make one with `gnothi "
-                "serve keys add NAME --file keys.json` and give <--keys keys.json>, or let anyone ask: "
+                "keys keys.json NAME` and give <--keys keys.json>, or let anyone ask: "
                 "<--set server.anyone=true>."
             )
 

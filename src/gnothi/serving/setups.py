@@ -6,7 +6,7 @@ model = "lab"
 calibration = "gate.toml"
 
 [setups.careful.settings]
-samples = 10
+signal.samples = 10
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gnothi import config, methods
+from gnothi import config
 from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod
+from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod, takes
 from gnothi.serving.settings import ServerSettings
 from gnothi.session.plan import Plan, Request, resolve, together
 
 SECTION, SETUPS = SERVER_SECTIONS
-_ARGUMENTS = ("method", "model", "index", "graph", "calibration", "anyway")
+_ARGUMENTS = ("method", "model", "index", "graph", "calibration", "ignore_mismatch")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -50,38 +50,40 @@ def plans(request: Request) -> dict[str, Plan]:
         plan = resolve(request)
         plan = together(plan)
         return {method.name: _alone(plan, method) for method in plan.methods}
-    takes = {name: set(methods.settings_of(_method(name, given))) for name, given in found.items()}
-    every = set[str]().union(*takes.values())
+    counts = {name: takes(_method(name, given), _with_own(given, request)) for name, given in found.items()}
+    every = set[str]().union(*counts.values())
     # A shared setting is of at least one of them; the others have no use for it.
     own = {
-        name: Settings({key: one for key, one in request.settings.given.items() if key not in every - takes[name]})
+        name: Settings({key: one for key, one in request.settings.given.items() if key not in every - counts[name]})
         for name in found
     }
     return {name: _plan(name, given, replace(request, settings=own[name])) for name, given in found.items()}
 
 
 def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
-    own = {key.removeprefix("settings."): one for key, one in given.items() if key.startswith("settings.")}
     said: dict[str, Any] = {key: one.value for key, one in given.items() if not key.startswith("settings.")}
     for key in said:
         if key not in _ARGUMENTS:
             raise UnknownName(f"key of the set-up {name} (settings stand under [{SETUPS}.{name}.settings])", key, _ARGUMENTS)
-        wanted = bool if key == "anyway" else str
+        wanted = bool if key == "ignore_mismatch" else str
         if not isinstance(said[key], wanted):
             raise InvalidSetting(
-                f"set-up {name!r}, {key}: got {said[key]!r:.80}, expected {'true' if key == 'anyway' else 'a text'}."
+                f"set-up {name!r}, {key}: got {said[key]!r:.80}, expected {'true' if key == 'ignore_mismatch' else 'a text'}."
             )
-    # What was given closer to the command than the file counts for every set-up.
-    settings = {
-        **own,
-        **{key: one for key, one in request.settings.given.items() if key not in own or one.layer > own[key].layer},
-    }
+    settings = _with_own(given, request)
     said.pop("method", None)
     if "calibration" in said:
         said["calibration"] = Path(said["calibration"])
-    plan = resolve(replace(request, methods=[_method(name, given)], settings=Settings(settings), **said))
+    plan = resolve(replace(request, methods=[_method(name, given)], settings=settings, **said))
     plan = together(plan)
     return _alone(plan, plan.methods[0])
+
+
+def _with_own(given: Mapping[str, Given], request: Request) -> Settings:
+    """The set-up's settings; what was given closer to the command than the file counts for every set-up."""
+    own = {key.removeprefix("settings."): one for key, one in given.items() if key.startswith("settings.")}
+    shared = {key: one for key, one in request.settings.given.items() if key not in own or one.layer > own[key].layer}
+    return Settings({**own, **shared})
 
 
 def _method(name: str, given: Mapping[str, Given]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gnothi import methods
 from gnothi.calibration.choose import FEWEST, Chosen, Sample
 from gnothi.calibration.file import Calibration, details_of, kept_scores
 from gnothi.calibration.from_run import replay_scores
@@ -18,6 +19,7 @@ from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import Source
 from gnothi.calibration.unseen import check_seen
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.filtering.learned import GateSource
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.metrics import METRICS
 from gnothi.models.identity import Identity, identify
@@ -164,15 +166,13 @@ def made(source: Source, chosen: Chosen) -> Calibration:
 
 def _no_gate(method: PlannedMethod) -> str:
     expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
-    if method.name == "cascade" or method.values.get("gate") == "learned":
+    what = "has no gate with a threshold"
+    if GateSource in methods.resources_of(method.name).values() and (not method.gating or "learned" in method.named):
         what = "decides by a gate that is learnt, not by one signal"
-        expected = "Its prices and promises are given when it is learnt: `gnothi train gate RUN --target-error 0.1`, say."
+        expected = "Its costs and promises are given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`."
     elif method.gating:
-        what, expected = "asks no signal before it retrieves", f"Name one: <--set {method.gating.signal}=perplexity>, say."
-    elif method.name == "keqa":
-        what = "asks nothing before it retrieves with assess=false: every quiz is looked up"
-    else:
-        what = "has no gate with a threshold"
+        what, instead = method.gating.undecided
+        expected = instead or expected
     return f"<--method>: got {method.name!r}, which {what}. {expected}"
 
 

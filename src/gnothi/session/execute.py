@@ -101,12 +101,6 @@ def budget_of(plan: Plan) -> Budget:
     return Budget(plan.max_cost, plan.max_tokens)
 
 
-def done(runs: Sequence[Run]) -> str:
-    """How much is kept, in words."""
-    wanted = sum(len(run.plan.keys) for run in runs)
-    return f"{wanted - sum(run.missing for run in runs)} of {wanted} answers are"
-
-
 async def execute(
     runs: Sequence[Run], watch: Watch | None = None, have: Mapping[Key, Any] | None = None, budget: Budget | None = None
 ) -> list[list[Row]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gnothi.calibration.gate import AGREEMENT, gate_of
+from gnothi.calibration.gate import gate_of
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event, Usage
 from gnothi.methods.steps.gating import threshold_of
@@ -81,12 +81,9 @@ def effective_threshold(plan: Plan, opened: Opened) -> float | None:
     gate = gate_of(method)
     if gate is None or gate.signal is None:
         return None
-    given = method.values[gate.key]
-    if gate.key == AGREEMENT:
-        return 1.0 - float(given)
     ready: Any = opened.method(method)
-    speaker = getattr(ready, method.gating.speaker or "model", None) if method.gating else None
-    model = speaker or opened.model
+    model = getattr(ready, gate.gating.speaker or "model", None) or opened.model
+    given = gate.gating.in_force(gate.value)
     return threshold_of(model.profile.thresholds, gate.signal, given, getattr(ready, "probe", None))
 
 

@@ -24,7 +24,6 @@ from gnothi.retrieval.given import as_retriever
 from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
 from gnothi.session.data import load_several
-from gnothi.session.readers import with_the_laboratorys
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, check_model, model_settings, search_settings
 from gnothi.session.suiting import suiting
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 class Request:
     """What a caller wants, as it was given. ``methods`` None: the one that suits (``suiting``). ``model`` None: the
     laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a laboratory's model, and
-    nothing with any other. ``anyway``: use a calibration or a probe that was made for another model or with other settings;
-    None where the caller cannot ask for that."""
+    nothing with any other. ``ignore_mismatch``: use a calibration or a probe that was made for another model or with other
+    settings; None where the caller cannot ask for that."""
 
     methods: Sequence[str] | None = None
     model: Any = None
@@ -50,7 +49,7 @@ class Request:
     graph: Any = None
     settings: Settings = field(default_factory=Settings)
     calibration: Path | Calibration | None = None
-    anyway: bool | None = False
+    ignore_mismatch: bool | None = False
     max_cost: float | None = None
     max_tokens: int | None = None
 
@@ -178,13 +177,13 @@ def resolve(request: Request) -> Plan:
         suits, why = suiting(request.model, settings, found)
         request = replace(request, methods=(suits,))
         told += filter(None, [why])
-    request = replace(request, methods=[methods.name_of(one) for one in request.methods or ()])
-    planned = plan_methods(list(dict.fromkeys(request.methods or ())), settings)
-    planned = tuple(with_the_laboratorys(method, request.model) for method in planned)
+    names = list(dict.fromkeys(map(methods.name_of, request.methods or ())))
+    request = replace(request, methods=names)
+    planned = tuple(method.with_model(request.model) for method in plan_methods(names, settings))
     if found is not None:
-        planned, how = calibrated(planned, found, request.model, bool(request.anyway))
+        planned, how = calibrated(planned, found, request.model, bool(request.ignore_mismatch))
         told += how
-    check_probes(planned, request.model, request.anyway)
+    check_probes(planned, request.model, request.ignore_mismatch)
     sources = _sources(request, planned)
     named = (request.model, *(model for method in planned for model in method.models))
     models = model_settings(list(dict.fromkeys(one for one in named if isinstance(one, str))), settings)
@@ -205,7 +204,7 @@ def resolve(request: Request) -> Plan:
         unnamed=unnamed,
     )
     _check_budget(plan)
-    if found is None or request.anyway:
+    if found is None or request.ignore_mismatch:
         return plan
     found.check_precision(_precision(request.model, models))
     found.check_thinking(thinking_of(request.model, models))
@@ -249,7 +248,7 @@ def with_questions(
     cannot be."""
     execution = execution or Execution()
     _check_execution(plan, execution)
-    asked = data if isinstance(data, Asked) else _asked(data, format, limit, plan.sources.model)
+    asked = data if isinstance(data, Asked) else read_questions(data, format, limit, plan.sources.model)
     plan = together(plan, asked.questions)
     warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
     if plan.calibration and (warning := chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
@@ -257,7 +256,11 @@ def with_questions(
     return replace(plan, asked=asked, execution=execution, warnings=(*plan.warnings, *warnings))
 
 
-def _asked(data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None, model: Any) -> Asked:
+def read_questions(
+    data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None, model: Any
+) -> Asked:
+    """Questions of a data set, of a file, of several, or themselves, to be asked of that model. Raises UnknownName,
+    InvalidInput, or InvalidSetting for those of another world than the model's."""
     from gnothi.runs.questions import fingerprint
 
     given: list[str | Question] = [str(data)] if isinstance(data, str | Path) else [*data]

@@ -51,7 +51,7 @@ def model_settings(specs: Sequence[str], settings: Settings) -> dict[str, CallCa
         if elsewhere := [where for where, kind in settings_listed().items() if key in config.settings_of(kind)]:
             raise InvalidSetting(
                 f"setting 'model.{key}' is of models {' and '.join(elsewhere)}, got {', '.join(specs)}. "
-                "`gnothi models` lists what each kind takes."
+                "`gnothi list models` lists what each kind takes."
             )
         config.check({key: given[key]}, union, MODEL_SECTION)
     return {

@@ -26,7 +26,7 @@ def suiting(model: Any, settings: Settings, calibration: Calibration | None) -> 
     was given that only this one has; else the one that searches always."""
     if calibration is not None:
         named = calibration.method
-        named = named if named in methods.names() and methods.can_be_calibrated(named) else GATED
+        named = named if named in methods.names() and methods.gating_of(named) else GATED
         return (
             named,
             f"method {named}: the calibration says when it searches with the model {calibration.model.name or '(any)'}",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from gnothi.calibration.gate import AGREEMENT, gate_of
+from gnothi.calibration.gate import gate_of
+from gnothi.config import as_text
 from gnothi.methods.planned import name_of
+from gnothi.methods.steps.settings import PROBE
 from gnothi.protocols import LanguageModel
 from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
@@ -15,17 +17,17 @@ def uncalibrated(plan: Plan, opened: Opened) -> str | None:
     model: none was given, calibrated, or learnt with a probe. With the commands that choose one."""
     (method,) = plan.methods
     gate = gate_of(method)
-    if gate is None or gate.signal is None or gate.key == AGREEMENT or method.values.get("always_retrieve"):
+    if gate is None or gate.signal is None or gate.gating.shares or method.always_retrieves:
         return None
     usual = registry.find(gate.signal).default_threshold
     speaker = method.speaker(plan.sources.model)
     model = opened.model if speaker == plan.sources.model else opened.others.get((LanguageModel, speaker), speaker)
-    learnt = method.values.get("probe") not in (None, "none")
+    learnt = method.values.get(PROBE) not in (None, "none")
     if usual is None or learnt or method.values[gate.key] is not None or gate.signal in model.profile.thresholds:
         return None
     named = [f"--method {method.name}", f"--model {name_of(plan.sources.model)}"]
     named += [f"--index {name_of(plan.sources.index)}"] if plan.sources.index is not None else []
-    named += [f"--set {key}={one.value}" for key, one in method.given.items()]
+    named += [f"--set {key}={as_text(one.value)}" for key, one in method.given.items()]
     return (
         f"the gate's threshold ({usual:g} for {gate.signal}) was chosen for other models, never for {model.name}: it may "
         f"search always, or never. Choose one on a few hundred questions whose answers you know: `gnothi calibrate QUESTIONS "

@@ -55,13 +55,13 @@ def apart(model: Any, index: Any, graph: Any, unnamed: bool) -> str:
             _check_there(flag, source)
             raise InvalidSetting(
                 f"{got} and no model; the laboratory's, which is the default, knows an invented world alone and would make up "
-                "the rest. Add <--model NAME>, one that reads your documents (`gnothi models`; smollm2 is small), or "
+                "the rest. Add <--model NAME>, one that reads your documents (`gnothi list models`; smollm2 is small), or "
                 "<--model lab> to have the laboratory's all the same."
             )
         if ours and isinstance(source, str):
             return (
                 f"{got} beside the laboratory's model {model!r}, which knows an invented world alone and makes up the rest. A "
-                "model that reads your documents is <--model NAME> (`gnothi models`)."
+                "model that reads your documents is <--model NAME> (`gnothi list models`)."
             )
         if not ours:
             return (

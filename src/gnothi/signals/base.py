@@ -54,10 +54,10 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.samples < 1:
-            raise InvalidSetting(f"setting 'samples': got {self.samples}, expected at least 1.")
+            raise InvalidSetting(f"setting 'signal.samples': got {self.samples}, expected at least 1.")
         if self.temperature <= 0:
             raise InvalidSetting(
-                f"setting 'temperature': got {self.temperature}, expected more than 0: "
+                f"setting 'signal.temperature': got {self.temperature}, expected more than 0: "
                 "without randomness all samples are the same and every signal that compares them says 'certain'."
             )
 

@@ -89,8 +89,8 @@ def lacks_probe(name: str, key: str = "signal") -> str:
     """The message for a ``reads_probe`` signal, named by the setting ``key``, without a probe."""
     return (
         f"setting {key!r}: got {name!r}, which is learnt from training questions, but no probe. Give one with "
-        "<--set probe=FOLDER>, made by `gnothi train probe QUESTIONS --model MODEL --out FOLDER` (for the laboratory's model: "
-        "probe=lab)."
+        "<--set signal.probe=FOLDER>, made by `gnothi train probe QUESTIONS --model MODEL --out FOLDER` (for the laboratory's "
+        "model: signal.probe=lab)."
     )
 
 

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 
 from gnothi.errors import InvalidInput
 from gnothi.stats.arrays import Floats, Mask
-from gnothi.stats.crossfit import FOLDS, folds_of
 from gnothi.stats.logistic import Logistic, fit_path
-from gnothi.stats.probabilities import fit_platt
+from gnothi.stats.probabilities import FOLDS, fit_platt, folds_of
 
 RIDGES = (3.0, 30.0, 300.0)
 FEWEST_OF_EACH = 2 * FOLDS

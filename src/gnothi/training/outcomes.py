@@ -49,4 +49,5 @@ def hint(missed: int) -> str:
     """What ``overlooked`` answers mean, for people; empty without any."""
     if not missed:
         return ""
-    return f"Exact match calls {counted(missed, 'answer')} wrong that hold a gold answer; --metric accuracy calls them right."
+    found = counted(missed, "answer")
+    return f"Exact match calls {found} wrong that hold a gold answer; the setting metric=accuracy calls them right."

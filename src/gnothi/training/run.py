@@ -202,7 +202,7 @@ class Staged(Trainable[C], Generic[C, Found]):
         if processes.count() == 1:
             return await super().opened(questions, about, sources)
         findings = self.read(questions)
-        findings.require_finished(f"--{self.stage}-only (in Python: collect_only=True)")
+        findings.require_finished("<--collect-only>")
         return findings
 
     def read(self, questions: Sequence[Question]) -> C:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.filtering.best import best
+from gnothi.filtering.utility import best
 from gnothi.methods.steps.external import candidates, in_turn, shown
 from gnothi.methods.steps.reflection import Subject
 from gnothi.testing.retriever import ListedGraph

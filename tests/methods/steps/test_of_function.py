@@ -241,7 +241,7 @@ async def unknown_type(steps: Any, question: Any, k: Unheard = 3) -> str:  # noq
     return ""
 
 
-async def other_shared(steps: Any, question: Any, samples: str = "many") -> str:  # noqa: ARG001
+async def other_shared(steps: Any, question: Any, max_tokens: str = "many") -> str:  # noqa: ARG001
     return ""
 
 
@@ -257,7 +257,7 @@ async def other_shared(steps: Any, question: Any, samples: str = "many") -> str:
         (untypable, "'k' has the type"),
         (other_default, "'k': got 'three', expected a whole number"),
         (unknown_type, "Unheard"),
-        (other_shared, "'samples': got 'many'"),
+        (other_shared, "'max_tokens': got 'many'"),
     ],
 )
 def test_what_cannot_be_a_method_is_told(function: Any, told: str) -> None:
@@ -318,7 +318,7 @@ def test_its_threshold_can_be_calibrated(method: Any) -> None:
     more: dict[str, Any] = {"model": Scripted(guesses), "index": PLACES, "reason": False}
     found = gnothi.calibrate(method, asked, price=0.1, **more)
     assert (found.method, found.signal) == (method.name, "consistency")
-    with gnothi.open(method, calibration=found, anyway=True, **more) as rag:
+    with gnothi.open(method, calibration=found, ignore_mismatch=True, **more) as rag:
         assert rag.settings["threshold"] == found.threshold
         assert [one.verdict for one in rag.ask("sure?").decisions] == ["trust"]
         (decision,) = rag.ask("not?").decisions
@@ -462,7 +462,7 @@ def test_the_command_line_takes_it(gnothi: Any, tmp_path: Any, monkeypatch: pyte
         "async def thrice(steps, question, n: int = 3):\n    'Say it thrice.'\n    return 'so ' * n\n"
     )
     monkeypatch.chdir(tmp_path)
-    code, out, _ = gnothi("methods", "ours_by_name:thrice")
+    code, out, _ = gnothi("list", "methods", "ours_by_name:thrice")
     assert code == 0
     assert "Say it thrice." in out
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from gnothi.report.export.files import write_ragas
 from gnothi.report.export.inspect import write_inspect
-from gnothi.report.export.records import exported
+from gnothi.report.export.records import exported, write_ragas
 from tests.report.export.made import ODD, made
 
 INSTALLED = Path(os.environ.get("EXPORTS_FOLDER", ".exports"))

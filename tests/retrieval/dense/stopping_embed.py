@@ -7,20 +7,20 @@ from functools import partialmethod
 
 from usearch.index import Index
 
-from gnothi.retrieval.dense import embed, encoders, neighbours
+from gnothi.retrieval.dense import embed, encoders, index
 from gnothi.retrieval.dense.store import Store
 from tests.retrieval.dense import words
 from tests.stopping import stops_after
 
 
-def main(index: str) -> None:
+def main(folder: str) -> None:
     # Small batches and a graph saved after each step, so that a kill can fall before, between, inside and after them.
-    embed.BATCH, neighbours.EXACT, neighbours._STEP, neighbours._SECONDS_BETWEEN_SAVES = 64, 1000, 200, 0.0
+    embed.BATCH, index.EXACT, index._STEP, index._SECONDS_BETWEEN_SAVES = 64, 1000, 200, 0.0
     # Threads that insert side by side lose some neighbours, the more the more cores there are.
     Index.add = partialmethod(Index.add, threads=1)  # type: ignore[method-assign,assignment]
     stops_after(Store, "add", "compact")
-    stops_after(neighbours, "_save")
-    embed.embed(index, encoders.Encoding("words"), encode=words.passages)
+    stops_after(index, "_save")
+    embed.embed(folder, encoders.Encoding("words"), encode=words.passages)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from gnothi.retrieval.dense.embed import BATCH, embed
 from gnothi.retrieval.dense.encoders import Encoding
 from gnothi.retrieval.dense.index import DenseIndex
 from gnothi.retrieval.dense.store import FOLDER, read_manifest
-from gnothi.retrieval.kinds.dense import fingerprint
+from gnothi.retrieval.kinds import DENSE
 from gnothi.types import Passage
 from tests.retrieval.dense import words
 from tests.retrieval.documents import made_up
@@ -36,7 +36,7 @@ def test_only_new_and_changed_passages_are_encoded_and_those_gone_are_dropped(tm
     corpus = made_up(1, 10)
     first = words.embedded(tmp_path, corpus)
     assert (first.passages, first.encoded, first.dropped, first.dimension) == (10, 10, 0, words.DIMENSION)
-    before = fingerprint(str(tmp_path))
+    before = DENSE.fingerprint(str(tmp_path))
     changed = Passage(corpus[3].id, "altogether other words", corpus[3].title)
     words.put(tmp_path, [changed, Passage("new", "a new one")], gone=[corpus[5].id])
     counted = words.Counted()
@@ -45,7 +45,7 @@ def test_only_new_and_changed_passages_are_encoded_and_those_gone_are_dropped(tm
     assert (second.passages, second.encoded, second.dropped) == (10, 2, 1)
     left = [*(one for one in corpus if one.id not in (corpus[3].id, corpus[5].id)), changed, Passage("new", "a new one")]
     assert vectors(tmp_path) == expected(left)
-    assert fingerprint(str(tmp_path)) != before
+    assert DENSE.fingerprint(str(tmp_path)) != before
     assert embed(tmp_path, encode=counted).encoded == 0
 
 
@@ -140,5 +140,5 @@ def test_where_the_encoder_lies_does_not_count_for_the_fingerprint(tmp_path: Pat
         words.put(tmp_path / name / "index", made_up(1, 3))
         embed(tmp_path / name / "index", Encoding(str(folder)), encode=words.passages)
         assert read_manifest(tmp_path / name / "index")
-        prints.add(fingerprint(str(tmp_path / name / "index")))
+        prints.add(DENSE.fingerprint(str(tmp_path / name / "index")))
     assert len(prints) == 1

@@ -22,8 +22,7 @@ from gnothi.retrieval.dense import store
 from gnothi.retrieval.dense.embed import embed
 from gnothi.retrieval.dense.encoders import Encoding
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
-from gnothi.retrieval.dense.index import DenseIndex
-from gnothi.retrieval.dense.neighbours import Neighbours
+from gnothi.retrieval.dense.index import DenseIndex, Neighbours
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.retrieval.dense import words
@@ -45,7 +44,7 @@ class TestDenseByNeighbours(TestDense):
     @pytest.fixture(autouse=True)
     def few_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
-        monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 0)
+        monkeypatch.setattr("gnothi.retrieval.dense.index.EXACT", 0)
 
 
 class _HybridConformance(RetrieverConformance):
@@ -84,7 +83,7 @@ def test_equals_comparing_all_with_ties_by_id(tmp_path: Path) -> None:
 
 def test_neighbours_find_what_comparing_all_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
-    monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 1000)
+    monkeypatch.setattr("gnothi.retrieval.dense.index.EXACT", 1000)
     corpus = made_up(1, 1500, words=6)
     words.embedded(tmp_path, corpus)
     exact = DenseIndex.open(tmp_path, words.questions)
@@ -102,7 +101,7 @@ def test_neighbours_find_what_comparing_all_finds(tmp_path: Path, monkeypatch: p
 
 def test_vectors_added_after_the_graph_was_made_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
-    monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 100)
+    monkeypatch.setattr("gnothi.retrieval.dense.index.EXACT", 100)
     words.embedded(tmp_path, made_up(1, 200))
     words.embedded(tmp_path, [Passage("late", "salted plums")], gone=["s1-0"])
     manifest = store.read_manifest(tmp_path)
@@ -152,7 +151,7 @@ def test_vectors_half_made_or_of_other_weights_are_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize("kept", [0, 2, 500, 10_000])
 def test_a_damaged_graph_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
     pytest.importorskip("usearch", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
-    monkeypatch.setattr("gnothi.retrieval.dense.neighbours.EXACT", 100)
+    monkeypatch.setattr("gnothi.retrieval.dense.index.EXACT", 100)
     words.embedded(tmp_path, made_up(1, 200))
     graph = tmp_path / store.FOLDER / "neighbours-0.usearch"
     graph.write_bytes(graph.read_bytes()[:kept])

@@ -16,7 +16,8 @@ from pypdf.constants import PageLabelStyle
 from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest import bounded
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
-from gnothi.retrieval.ingest.pdf import _joined, _pages, read
+from gnothi.retrieval.ingest.formats import FORMATS
+from gnothi.retrieval.ingest.pdf import _joined, _pages
 from gnothi.types import Passage
 from tests.retrieval.documents import make_pdf
 
@@ -35,7 +36,7 @@ RIGHT = [
 
 
 def steps(path: Path, words: int = 100) -> list[Step]:
-    return list(read(path, path.name, words, START))
+    return list(FORMATS[".pdf"](path, path.name, words, START))
 
 
 def passages(path: Path, words: int = 100) -> list[Passage]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.retrieval.ingest.superscripts import raised
+from gnothi.retrieval.ingest.outline import raised
 from gnothi.retrieval.ingest.tables import Cell, Table
 from tests.retrieval.ingest.test_documents import titled
 

@@ -7,7 +7,7 @@ import pytest
 from gnothi import events
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.servers.merged import Found, Merged
+from gnothi.retrieval.servers.searching import Found, Merged
 from gnothi.types import Passage, ScoredPassage
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability
 from gnothi.methods.steps.prompts import ANSWER
+from gnothi.methods.steps.settings import Measuring
 from gnothi.models.wrappers import Traced
 from gnothi.signals.probe_folder import HEADER, open_probe
 from gnothi.testing.model import Reply, Scripted
@@ -38,7 +39,7 @@ def found(out: Path, settings: ProbeSettings, model: Scripted | None = None) -> 
 
 
 def test_what_is_found_out() -> None:
-    settings = ProbeSettings(sites=("residual", "ffn"), signal="gram", samples=4)
+    settings = ProbeSettings(sites=("residual", "ffn"), signal="gram", measuring=Measuring(samples=4))
     model = Traced(Scripted(script))
     known, unknown = (asyncio.run(examine(one, model, settings)) for one in QUESTIONS[:2])
     assert (known["answer"], known["wrong"], unknown["wrong"]) == ("Ada", False, True)

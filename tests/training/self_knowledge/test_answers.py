@@ -102,5 +102,5 @@ def test_what_is_refused(tmp_path: Path) -> None:
     collect(tmp_path / "b", Scripted(script), questions=QUESTIONS[:3])
     with pytest.raises(InvalidSetting, match="was made with dataset"):
         Answers(tmp_path / "b", QUESTIONS, {"dataset": "other"})
-    with pytest.raises(InvalidInput, match=r"expected 5 more .*without the launcher, with --answers-only"):
-        Answers.finished(tmp_path / "b", QUESTIONS).require_finished("--answers-only")
+    with pytest.raises(InvalidInput, match=r"expected 5 more .*without the launcher, with --collect-only"):
+        Answers.finished(tmp_path / "b", QUESTIONS).require_finished("--collect-only")

@@ -172,7 +172,7 @@ def test_under_the_launcher(tmp_path: Path) -> None:
     def finished(*program: str) -> str:
         return subprocess.run(program, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stderr
 
-    finished(sys.executable, "-m", *command, "--answers-only")
+    finished(sys.executable, "-m", *command, "--collect-only")
     with held_port() as port:
         said = finished(*launch, str(port), "-m", *command)
     assert said.count("training: about ") == 1  # by the first of them

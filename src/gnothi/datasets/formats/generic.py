@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gnothi.datasets.choices import by_label
-from gnothi.datasets.records import Format, Record
+from gnothi.datasets.formats.choice import by_label
+from gnothi.datasets.records import Record, reads
 from gnothi.types import Question
 
 IDS = ("id", "_id", "qid", "question_id")
@@ -26,7 +26,18 @@ _OPTION = re.compile(r"(?:option|choice|answer)?_?([a-h])")
 KINDS = ("kind", "type")
 
 
-def question(record: Record) -> Question:
+def recognises(first: Mapping[str, Any]) -> bool:
+    asks = any(isinstance(first.get(key), str) for key in QUESTIONS)
+    return asks and (any(key in first for key in ANSWERS) or bool(_numbered(first)))
+
+
+@reads(
+    "jsonl",
+    "one object per line: question, answers (or answer, gold), and optionally id, choices, kind, answerable",
+    recognises,
+    particular=0,
+)
+def generic(record: Record) -> Question:
     """Keys without a meaning here become metadata, and so do those of an object under ``metadata`` (which win).
 
     With ``choices``, an answer may be the label of one: A is the first. ``answerable`` false: to abstain is right."""
@@ -95,17 +106,3 @@ def unanswered(record: Record) -> Record:
     asks = any(isinstance(record.data.get(key), str) for key in QUESTIONS)
     answered = record.first(ANSWERS) is not None or _numbered(record.data)
     return replace(record, data={**record.data, "answers": []}) if asks and not answered else record
-
-
-def recognises(first: Mapping[str, Any]) -> bool:
-    asks = any(isinstance(first.get(key), str) for key in QUESTIONS)
-    return asks and (any(key in first for key in ANSWERS) or bool(_numbered(first)))
-
-
-FORMAT = Format(
-    "jsonl",
-    "one object per line: question, answers (or answer, gold), and optionally id, choices, kind, answerable",
-    recognises,
-    question,
-    particular=0,
-)

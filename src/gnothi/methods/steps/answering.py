@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.choosing import ChoiceScore, choose
@@ -30,6 +30,8 @@ class AnsweringSettings(SignalSettings):
         "tokens",
         "Likelihood of a choice: log-probability summed, per token or per character; or that of its label (A, B, ...).",
     )
+
+    group: ClassVar[str] = "answers"
 
     @property
     def answering_needs(self) -> Capabilities:

@@ -27,6 +27,7 @@ class GatedSettings(ReaderSettings):
         "Look up above this uncertainty (none: the probe's, the one calibrated on the model, or the usual one).",
     )
 
+    group: ClassVar[str] = "gate"
     gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
 
     def check_gate(self, thresholds: Mapping[str, float]) -> None:

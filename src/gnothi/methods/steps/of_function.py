@@ -30,23 +30,22 @@ _GATE = Gating("signal", "threshold")
 @dataclass(frozen=True, slots=True)
 class OfFunction(ReaderSettings):
     """What every such method does beside its function. ``passed`` are the parameters of the function after the first two;
-    ``named_signals`` those that its code names."""
+    ``measures`` the signals that its code names."""
 
     model: LanguageModel
 
     name: ClassVar[str]
     function: ClassVar[Function]
     passed: ClassVar[tuple[str, ...]] = ()
-    named_signals: ClassVar[frozenset[str]] = frozenset()
 
     def check_settings(self) -> None:
         if self.gating is not None and self.signal is not None:
-            self.gating.require(self.signal, self._threshold)
+            _GATE.require(self.signal, self._threshold)
 
     @property
     def needs(self) -> Capabilities:
         found = self.answering_needs
-        for name in sorted(self.named_signals):
+        for name in self.measures:
             found |= needs_of(name)
         return found
 
@@ -100,7 +99,7 @@ def method(function: Function | None = None, /, *, searches: bool = True) -> Any
     answer of theirs, or a text.
 
     Further parameters are its settings, with their defaults; ``setting(default, help, at_least=, at_most=)`` as a default adds
-    help and bounds. One that all methods have (``samples``, ``reason``) gets another default by it. ``threshold`` is that of
+    help and bounds. One that all methods have (``max_tokens``, ``reason``) gets another default by it. ``threshold`` is that of
     its gate, ``signal`` the gate's signal, unless the code names the only one itself (``signal="consistency"``): then ``gnothi
     calibrate`` can choose the threshold. A parameter annotated as ``LanguageModel | None`` or the like takes another model.
     Without ``searches`` it needs no index.
@@ -141,7 +140,7 @@ def made(function: Any, searches: bool = True) -> type[Method]:
         "name": name,
         "function": staticmethod(function),
         "passed": tuple(one.name for one in parameters[2:]),
-        "named_signals": spoken,
+        "measures": tuple(sorted(spoken)),
         "gating": _GATE if gated else None,
     }
     resources: list[Any] = [("retriever", Retriever)] if searches else []

@@ -30,9 +30,9 @@ LIMITS: Mapping[Filter, tuple[float, int | None]] = {
 SENTENCES: Collection[Filter] = tuple(name for name in LIMITS if name != "rerank")
 
 _LEARNT: Mapping[str, tuple[str, str]] = {
-    "neighbours": ("knowledge", "knowledge-reference"),
-    "complexity": ("classifier", "complexity"),
-    "learned": ("learned", "gate"),
+    "neighbours": ("knowledge", "train knowledge-reference"),
+    "complexity": ("classifier", "train complexity"),
+    "learned": ("learned", "calibrate --learn"),
 }
 """The gates and answers that go by training questions: the resource that holds them, and the training that makes it."""
 _RETRIEVING = ("query", "k", "filter", "answer")
@@ -78,9 +78,9 @@ def require_learnt(method: Any) -> None:
     """Raise InvalidSetting for a part of ``compose`` that goes by training questions and has none."""
     for part in ("gate", "answer"):
         chosen = getattr(method, part)
-        source, training = _LEARNT.get(chosen, (part, ""))
+        source, command = _LEARNT.get(chosen, (part, ""))
         if getattr(method, source) is None:
             raise InvalidSetting(
                 f"setting {part!r}: got {chosen}, which goes by training questions, but {source} is not given. Give it with "
-                f"<--set {source}=FOLDER>, made by `gnothi train {training}`."
+                f"<--set {source}=FOLDER>, made by `gnothi {command}`."
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.hops import looks_one_hop
@@ -47,6 +47,8 @@ class ReaderSettings(AnsweringSettings):
         "With reason=auto, answer at once from the passages that hold most of the question's names; a small model from the "
         "first of those that a search found.",
     )
+
+    group: ClassVar[str] = "reading"
 
     @property
     def searches_draft(self) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.gating import Gating
+from gnothi.methods.steps.gating import AnyGating
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.kinds.perplexity import Perplexity
@@ -37,8 +37,8 @@ def resource(help: str, required: bool = False) -> Any:
     return field(default=None, metadata={"help": help, "required": required})
 
 
-def check_ranges(method: Any) -> None:
-    """Raise InvalidSetting for the first number outside its field's range."""
+def check_ranges(method: Any, section: str = "") -> None:
+    """Raise InvalidSetting for the first number outside its field's range; ``section`` begins the keys of the fields."""
     for item in fields(method):
         value, low, high = getattr(method, item.name), item.metadata.get("at_least"), item.metadata.get("at_most")
         if value is None or (low is None and high is None):
@@ -46,7 +46,7 @@ def check_ranges(method: Any) -> None:
         if not ((low is None or value >= low) and (high is None or value <= high)):
             bounds = [f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else ""]
             expected = " and ".join(bound for bound in bounds if bound)
-            raise InvalidSetting(f"setting {item.name!r}: got {value}, expected {expected}.")
+            raise InvalidSetting(f"setting {section + item.name!r}: got {value}, expected {expected}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,9 @@ class GenerationSettings:
     """How a reply is generated: greedily, up to a length (SeaKR, section 4.1.3)."""
 
     max_tokens: int = setting(100, "Tokens a continuation may have.", at_least=1)
+
+    group: ClassVar[str] = "replies"
+    """What the settings are listed under that methods share by this base."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -72,18 +75,10 @@ class GenerationSettings:
         return Decoding(max_tokens=self.max_tokens, stop=stop)
 
 
-READ_AS: Mapping[str, tuple[str, ...]] = {
-    "sampling": ("samples", "temperature", "top_k", "top_p"),
-    "state": ("layer", "site", "position"),
-    "alpha": ("alpha",),
-    "probe": ("probe",),
-}
-"""What a signal may take (``signals.registry.takes``), and the settings that say it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignalSettings(GenerationSettings):
-    """How continuations are sampled and their uncertainty is measured (SeaKR, sections 3.1 and 4.1.3)."""
+class Measuring:
+    """The settings of signals: how continuations are sampled, where hidden states are taken, what was learnt (SeaKR, sections
+    3.1 and 4.1.3). Each signal has those that it takes (``SETTINGS_OF``)."""
 
     samples: int = setting(20, "k: sampled continuations per measurement.", at_least=1)
     temperature: float = setting(1.0, "Temperature of the samples.", at_least=0.01)
@@ -103,17 +98,73 @@ class SignalSettings(GenerationSettings):
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     probe: Probe | None = resource("What the signals probe and question have learnt.")
 
-    every_signal: ClassVar[bool] = False
-    """Whether the method measures all signals that there are, and not those alone that its settings name."""
-    gating: ClassVar[Gating | None] = None
-    """What makes up the method's gate; None for a method whose decisions are no signal's."""
+    def __post_init__(self) -> None:
+        check_ranges(self, f"{SECTION}.")
 
-    def make_signal(self, name: str | None) -> Signal:
-        """The named signal with these settings; for None perplexity, which is free (and None where log-probabilities are)."""
+    def make(self, name: str | None) -> Signal:
+        """The named signal; for None perplexity, which is free (and None where log-probabilities are)."""
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
         return signals.create(name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe)
+
+
+SECTION = "signal"
+"""What the settings of signals stand under, as in ``--set signal.samples=5``."""
+PROBE = f"{SECTION}.probe"
+_TAKES: Mapping[str, tuple[str, ...]] = {
+    "sampling": ("samples", "temperature", "top_k", "top_p"),
+    "state": ("layer", "site", "position"),
+    "alpha": ("alpha",),
+    "probe": ("probe",),
+}
+"""What a signal may take (``signals.registry.takes``), and the fields of ``Measuring`` that say it."""
+
+
+def settings_of(signal: str) -> tuple[str, ...]:
+    """The keys of the settings that the signal of that name has; none for one without."""
+    taken = signals.takes(signal)
+    return tuple(f"{SECTION}.{key}" for part, keys in _TAKES.items() if part in taken for key in keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalSettings(GenerationSettings):
+    """How the uncertainty of a reply is measured."""
+
+    measuring: Measuring = field(default=Measuring(), metadata={"section": SECTION})
+
+    group: ClassVar[str] = "signal"
+    every_signal: ClassVar[bool] = False
+    """Whether the method measures all signals that there are, and not those alone that its settings name."""
+    measures: ClassVar[tuple[str, ...]] = ()
+    """Signals that it measures whatever its settings say."""
+    gating: ClassVar[AnyGating | None] = None
+    """What makes up the method's gate; None for a method whose decisions are no signal's."""
+
+    def make_signal(self, name: str | None) -> Signal:
+        """The named signal, or perplexity, with the method's settings."""
+        return self.measuring.make(name)
+
+    @property
+    def probe(self) -> Probe | None:
+        """What learnt signals read."""
+        return self.measuring.probe
+
+
+class SelfKnowledge(NamedTuple):
+    """The value of a setting with which a method asks a model whether it knows, which takes training, and what does not."""
+
+    key: str
+    value: str
+    instead: str
+
+
+class ModelDefaults(NamedTuple):
+    """The ``values`` that settings have with one ``model``, unless one of them, or of ``others``, was given."""
+
+    model: str
+    values: Mapping[str, Any]
+    others: tuple[str, ...] = ()
 
 
 def needs_of(signal: str | None) -> Capabilities:
@@ -123,9 +174,20 @@ def needs_of(signal: str | None) -> Capabilities:
 
 def signals_of(method: Any) -> dict[str, Any]:
     """What the method's settings for signals say, by key: the gate's, and that of answers."""
-    gating: Gating | None = getattr(method, "gating", None)
-    keys = ("signal", *([gating.signal] if gating else ()))
+    gating: AnyGating | None = getattr(method, "gating", None)
+    keys = (SECTION, *([gating.signal] if gating and gating.signal else ()))
     return {key: getattr(method, key) for key in dict.fromkeys(keys) if hasattr(method, key)}
+
+
+def measured_by(method: Any, values: Mapping[str, Any]) -> list[str]:
+    """The signals that a method, or its class, measures with these ``values`` of its settings: those that they name, or all."""
+    if not hasattr(method, "every_signal"):
+        return []
+    if method.every_signal or values.get("learned") is not None:  # a learnt gate may look at any
+        return [*signals.names()]
+    gating: AnyGating | None = method.gating
+    named = [values.get(key) for key in (SECTION, gating.signal if gating else None) if key]
+    return [*dict.fromkeys(name for name in (*method.measures, *named) if name in signals.names())]
 
 
 def check_probe(method: Any) -> None:
@@ -139,11 +201,11 @@ def check_probe(method: Any) -> None:
     if probe is not None and not reading and not method.every_signal and not by_a_gate:
         keys = " or ".join(f"{key}=probe" for key in named)
         raise InvalidSetting(
-            f"setting 'probe': got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "
-            "question). Beside other methods, give it to one alone with --set NAME.probe=FOLDER."
+            f"setting {PROBE!r}: got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "
+            f"question). Beside other methods, give it to one alone with --set NAME.{PROBE}=FOLDER."
         )
     if isinstance(probe, Probe) and not probe.states and "probe" in reading.values():
         raise InvalidSetting(
-            f"setting 'probe': {probe.name} was made of a model that shows no hidden states and knows only wordings: the "
+            f"setting {PROBE!r}: {probe.name} was made of a model that shows no hidden states and knows only wordings: the "
             "signal probe cannot be had from it. Use the signal question, or train a probe on a model that runs here."
         )

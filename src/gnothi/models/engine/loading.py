@@ -135,7 +135,7 @@ def unloadable(name: str, error: Exception, place: Place) -> ModelUnavailable:
     """What a user is told of whatever a library raised."""
     from gnothi.models.engine.checkpoint import damaged
 
-    again = " `gnothi cache clear` has the GGUF file read again." if place.gguf else ""
+    again = " `gnothi cache --clear` has the GGUF file read again." if place.gguf else ""
     said = reason(error).rstrip(".")
     if place.folder and (file := damaged(place.folder)):
         said = f"{file} is damaged or not complete ({said}). Copy or download it again"

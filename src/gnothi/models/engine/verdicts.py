@@ -1,5 +1,5 @@
 """Verdicts of trials. They are kept on disk: a trial of the same weights, under the same libraries and settings, ends the same.
-A run's record, ``gnothi models NAME`` and a warning describe them."""
+A run's record, ``gnothi list models NAME`` and a warning describe them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def verdict_of(network: Network, wanted: Attention, fingerprint: str) -> Verdict
 
 
 def describe(network: Network, verdict: Verdict, wanted: Attention) -> dict[str, str]:
-    """What a run records of it, and `gnothi models NAME` shows."""
+    """What a run records of it, and `gnothi list models NAME` shows."""
     why = "; ".join(verdict.reasons)
     if verdict.path == "plain" and wanted == "auto":
         log.warning("%s is slow here: every token costs a pass over the whole text (%s).", type(network.model).__name__, why)

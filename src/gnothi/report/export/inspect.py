@@ -15,8 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from gnothi.metrics import METRICS
-from gnothi.report.export.files import replaced
-from gnothi.report.export.records import Exported, Record
+from gnothi.report.export.records import Exported, Record, replaced
 from gnothi.runs.rows import jsonable
 from gnothi.version import __version__
 

@@ -10,8 +10,7 @@ from gnothi.config import as_text
 from gnothi.report.document import Document, document
 from gnothi.report.figures import frontier, methods, reliability, scores
 from gnothi.report.figures.drawing import Picture, Styles
-from gnothi.report.page.html import View, drawn, page
-from gnothi.report.page.questions import questions
+from gnothi.report.page.html import View, drawn, page, questions
 from gnothi.report.sections import Section, name_all
 from gnothi.report.summary import Method
 from gnothi.runs.folder import replace_file

@@ -51,7 +51,7 @@ def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) ->
             "where it retrieves nothing; for exact numbers, calibrate on a data set instead of a run",
         )
     if not made.model.name:
-        paragraph(console, "the file does not say which model it is for: add --model NAME to use it without --anyway")
+        paragraph(console, "the file does not say which model it is for: add --model NAME to use it without --ignore-mismatch")
 
 
 def _promise(promise: Guarantee | None) -> list[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gnothi.report.comparison import Comparison
+from gnothi.report.comparison import Comparison, SideBySide
 from gnothi.report.document import Document
 from gnothi.report.numbers import between, chance, counted, interval, money, number, share, signed, thousands
-from gnothi.report.side_by_side import SideBySide
 from gnothi.report.summary import Method, Summary
 from gnothi.report.terminal.layout import Row, paragraph, show_table
 from gnothi.runs.reached import MISREAD, UNFOUND, UNREAD, WITHOUT

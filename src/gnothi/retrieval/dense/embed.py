@@ -18,8 +18,7 @@ from gnothi.locks import hold
 from gnothi.retrieval import folder as folders
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors, stored_name
-from gnothi.retrieval.dense.index import check_weights, content_of
-from gnothi.retrieval.dense.neighbours import Neighbours
+from gnothi.retrieval.dense.index import Neighbours, check_weights, content_of
 from gnothi.retrieval.dense.store import FOLDER, Manifest, Store, read_manifest
 from gnothi.types import Passage
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,13 +17,60 @@ from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
 from gnothi.libraries import check_found, reason, reports
 from gnothi.registry import Registry
-from gnothi.retrieval.dense import dpr
 from gnothi.retrieval.rerank import quiet
 from gnothi.retrieval.scripts import normal
 from gnothi.retrieval.wrappers import shown
 from gnothi.schemes import Scheme, as_scheme, split
 from gnothi.types import Passage
 from gnothi.weights import digest, files_of, version_of
+
+# Checkpoints as DPR's authors published them (Karpukhin et al., 2020), which sentence-transformers pools otherwise.
+
+TOKENS = 256  # the authors' sequence length
+
+
+def architecture(name: str) -> str:
+    """``DPRContextEncoder`` or ``DPRQuestionEncoder``; empty for a model that is neither, or cannot be read."""
+    file: str | Path | None = Path(name) / "config.json"
+    with suppress(ImportError, OSError, ValueError, LookupError):
+        if not Path(name).is_dir():
+            from transformers.utils import hub
+
+            library: Any = hub
+            file = library.cached_file(name, "config.json")
+        found = str(json.loads(Path(file or "").read_bytes())["architectures"][0])
+        return found if found in ("DPRContextEncoder", "DPRQuestionEncoder") else ""
+    return ""
+
+
+class DprModel:
+    """The vector is that of the first token. Takes what ``encoders.Model`` takes; vectors are never cut to length 1."""
+
+    def __init__(self, name: str, architecture: str) -> None:
+        import torch
+        import transformers
+
+        library: Any = transformers
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._model: Any = getattr(library, architecture).from_pretrained(name, trust_remote_code=False).eval().to(self._device)
+        self._tokenizer: Any = library.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+
+    def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> NDArray[np.float32]:  # noqa: ARG002
+        import torch
+
+        pairs = [text if isinstance(text, tuple) else ((prompt or "") + text,) for text in texts]
+        # Those of like length together, which wastes little on padding.
+        order = sorted(range(len(pairs)), key=lambda place: -sum(map(len, pairs[place])))
+        rows: dict[int, NDArray[np.float32]] = {}
+        for start in range(0, len(order), _BATCH):
+            places = order[start : start + _BATCH]
+            columns = (list(column) for column in zip(*(pairs[place] for place in places), strict=True))
+            read = self._tokenizer(*columns, padding=True, truncation=True, max_length=TOKENS, return_tensors="pt")
+            with torch.inference_mode():
+                found = self._model(**read.to(self._device)).pooler_output
+            rows |= zip(places, found.float().cpu().numpy(), strict=True)
+        return np.stack([rows[place] for place in range(len(pairs))])
+
 
 Vectors = NDArray[np.float32]
 EncodePassages = Callable[[Sequence[Passage]], Vectors]
@@ -153,12 +203,12 @@ def named_encoder(name: str) -> Encoder | None:
 def _load(name: str) -> Encoder:
     if (named := named_encoder(name)) is not None:
         return named
-    architecture = dpr.architecture(stored_name(name))
-    if not architecture:
+    kind = architecture(stored_name(name))
+    if not kind:
         return _SentenceModel(name)
     try:
         with quiet(), reports() as told:
-            model = dpr.DprModel(stored_name(name), architecture)
+            model = DprModel(stored_name(name), kind)
         check_found(told, _UNNEEDED)
         return model
     except Exception as error:  # the library raises many kinds; to a user they all mean the same

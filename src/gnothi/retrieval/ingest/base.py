@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import Literal
 
@@ -157,3 +159,19 @@ def record_step(passage: Passage, words: int, checkpoint: Checkpoint) -> Step:
         replace(passage, id=f"{passage.id}#{number}", text=text) for number, text in enumerate(split([passage.text], words), 1)
     )
     return Step(parts, checkpoint, read=checkpoint.offset)
+
+
+# Dates of documents, as ISO 8601 has them.
+
+_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?!\d)")
+
+
+def day(text: str | datetime | None) -> str:
+    """The day (``2025-01-31``) of a date that begins as ISO 8601 has it, by UTC where it is a time; empty for others."""
+    if isinstance(text, datetime):
+        return (text.astimezone(UTC) if text.tzinfo else text).date().isoformat()
+    found = _DAY.match(text.strip()) if text else None
+    try:
+        return date(*map(int, found.groups())).isoformat() if found else ""
+    except ValueError:
+        return ""

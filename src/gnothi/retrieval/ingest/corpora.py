@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gnothi.retrieval.flat import flat
 from gnothi.retrieval.ingest.base import Checkpoint, NoDocument, Step, record_step
+from gnothi.retrieval.terms import flat
 from gnothi.types import Passage
 
 LONGEST_ID = 500

@@ -13,18 +13,13 @@ from email.utils import parseaddr
 from pathlib import Path
 
 from gnothi.errors import MALFORMED
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, Unreadable, document_steps
-from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.base import Block, Unreadable, day
 from gnothi.retrieval.ingest.encoding import check_text
 from gnothi.retrieval.ingest.html import page_blocks
 from gnothi.retrieval.ingest.outline import Outline
 
 _MOST = 48 << 20  # bytes of one mail: it is parsed in memory
 _FIELDS = (("From", "author"), ("To", ""), ("Date", ""))
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(blocks(path), key, words)
 
 
 def blocks(path: Path) -> Iterator[Block]:
@@ -64,8 +59,7 @@ def _mail(mail: MIMEPart, path: Path, read: int) -> Iterator[Block]:
     outline = Outline(path.stem, _header(mail, "Subject") or path.stem)
     said = {name: _header(mail, name) for name, _ in _FIELDS}
     name, address = parseaddr(said["From"])
-    kept = {"author": name or address, "date": _day(mail)}
-    outline.metadata.update({name: value for name, value in kept.items() if value})
+    outline.tell(name or address, _day(mail))
     heads = "".join(f"{name}: {value}\n" for name, value in said.items() if value)
     if heads:
         yield outline.block(heads + "\n", read)

@@ -9,16 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 from gnothi.retrieval.ingest.archive import Archive, Element, attribute, local, resolved, text_of
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.base import Block, day
 from gnothi.retrieval.ingest.html import page_blocks
 from gnothi.retrieval.ingest.outline import Outline
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(blocks(path), key, words)
 
 
 def blocks(path: Path) -> Iterator[Block]:
@@ -48,8 +43,7 @@ def _outline(path: Path, package: Element) -> Outline:
     for one in package.iter("{*}title", "{*}creator", "{*}date"):
         said.setdefault(local(one), " ".join(text_of(one).split()))
     outline = Outline(path.stem, said.get("title", ""))
-    kept = {"author": said.get("creator", ""), "date": day(said.get("date"))}
-    outline.metadata.update({name: value for name, value in kept.items() if value})
+    outline.tell(said.get("creator", ""), day(said.get("date")))
     return outline
 
 

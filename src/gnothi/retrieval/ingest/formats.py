@@ -8,69 +8,82 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
+from types import ModuleType
 
+from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest import (
+    bounded,
     delimited,
-    docx,
     eml,
     epub,
     html,
-    ipynb,
     json_file,
-    jsonl,
     markdown,
     odf,
+    office,
     org,
-    parquet,
     pdf,
-    pptx,
     rst,
-    source,
     spreadsheet,
     text,
 )
-from gnothi.retrieval.ingest.base import Checkpoint, NoDocument, Step
+from gnothi.retrieval.ingest.base import Block, Checkpoint, NoDocument, Step, document_steps
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 
 Reader = Callable[[Path, str, int, Checkpoint], Iterator[Step]]
+Blocks = Callable[[Path], Iterator[Block]]
 
-FORMATS: dict[str, Reader] = {
-    ".jsonl": jsonl.read,
-    ".ndjson": jsonl.read,
+
+def _document(blocks: Blocks) -> Reader:
+    """Of a format that is read from its beginning each time."""
+
+    def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001
+        yield from document_steps(blocks(path), key, words)
+
+    return read
+
+
+def _apart(module: ModuleType, package: str, name: str) -> Blocks:
+    """The blocks of a module that reads by another package, called ``name`` where packages are installed, in a process of its
+    own."""
+
+    def blocks(path: Path) -> Iterator[Block]:
+        if find_spec(package) is None:
+            raise MissingDependency(name, "documents", f"reading {path}")
+        yield from bounded.blocks(module.__name__, path)
+
+    return blocks
+
+
+_RECORDS: dict[str, Reader] = {
+    ".jsonl .ndjson .jsonl.gz .ndjson.gz": json_file.read_lines,
     ".json": json_file.read,
-    ".parquet": parquet.read,
-    ".tsv": delimited.read,
-    ".csv": delimited.read,
-    ".txt": text.read,
-    ".md": markdown.read,
-    ".markdown": markdown.read,
-    ".html": html.read,
-    ".htm": html.read,
-    ".xhtml": html.read,
-    ".pdf": pdf.read,
-    ".jsonl.gz": jsonl.read,
-    ".ndjson.gz": jsonl.read,
-    ".tsv.gz": delimited.read,
-    ".csv.gz": delimited.read,
-    ".docx": docx.read,
-    ".docm": docx.read,
-    ".pptx": pptx.read,
-    ".pptm": pptx.read,
-    ".ppsx": pptx.read,
-    ".xlsx": spreadsheet.read,
-    ".xlsm": spreadsheet.read,
-    ".odt": odf.read,
-    ".odp": odf.read,
-    ".ods": odf.read,
-    ".epub": epub.read,
-    ".eml": eml.read,
-    ".mbox": eml.read,
-    ".ipynb": ipynb.read,
-    ".rst": rst.read,
-    ".org": org.read,
-    **dict.fromkeys(source.ENDS, source.read),
+    ".parquet": delimited.read_parquet,
+    ".tsv .csv .tsv.gz .csv.gz": delimited.read,
+}
+_DOCUMENTS: dict[str, Blocks] = {
+    ".txt": text.blocks,
+    ".md .markdown": markdown.blocks,
+    ".html .htm .xhtml": html.blocks,
+    ".pdf": _apart(pdf, "pypdfium2", "pypdfium2"),
+    ".docx .docm": office.docx_blocks,
+    ".pptx .pptm .ppsx": office.pptx_blocks,
+    ".xlsx .xlsm": _apart(spreadsheet, "python_calamine", "python-calamine"),
+    ".odt .odp .ods": odf.blocks,
+    ".epub": epub.blocks,
+    ".eml .mbox": eml.blocks,
+    ".ipynb": markdown.notebook_blocks,
+    ".rst": _apart(rst, "docutils", "docutils"),
+    ".org": org.blocks,
+    text.SOURCES: text.source_blocks,
+}
+FORMATS: dict[str, Reader] = {
+    end: read
+    for ends, read in [*_RECORDS.items(), *((ends, _document(blocks)) for ends, blocks in _DOCUMENTS.items())]
+    for end in ends.split()
 }
 
 

@@ -13,12 +13,10 @@ from pathlib import Path
 
 from lxml.etree import HTMLParser
 
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.base import Block, day
 from gnothi.retrieval.ingest.encoding import check_text, chunks, detect
-from gnothi.retrieval.ingest.outline import Outline
+from gnothi.retrieval.ingest.outline import Outline, raised
 from gnothi.retrieval.ingest.split import collapse
-from gnothi.retrieval.ingest.superscripts import raised
 from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
 
 _CHARSET = re.compile(rb"(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
@@ -39,10 +37,6 @@ _METADATA = {
 _LONGEST_TITLE = 300  # a heading that was never closed must not swallow the page
 _LONGEST_BLOCK = 1 << 16
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(_blocks(path), key, words)
 
 
 def visible_text(html: str) -> str:
@@ -67,7 +61,7 @@ def page_blocks(texts: Iterable[tuple[str, int]], outline: Outline) -> Iterator[
     yield from page.take(last=True)
 
 
-def _blocks(path: Path) -> Iterator[Block]:
+def blocks(path: Path) -> Iterator[Block]:
     declared = _CHARSET.search(check_text(path))
     encoding = detect(path, declared[1].decode("ascii") if declared else None)
     outline = Outline(path.stem)

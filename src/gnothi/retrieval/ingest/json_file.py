@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from gnothi.retrieval.ingest.base import Checkpoint, NoDocument, Step, Unreadable
+from gnothi.retrieval.ingest.base import START, Checkpoint, NoDocument, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Given, Keys, steps
 from gnothi.retrieval.ingest.encoding import chunks, detect
-from gnothi.retrieval.ingest.lines import LONGEST_LINE
+from gnothi.retrieval.ingest.lines import LONGEST_LINE, lines, parse_json
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -127,3 +127,22 @@ class _Text:
                 break
         self._held, self._at = "".join(parts), 0
         return added > 0
+
+
+# JSON Lines: a record a line, in one of the shapes of ``corpora``.
+
+
+def read_lines(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FOUND) -> Iterator[Step]:
+    """A line without an id gets ``key#line number``."""
+    first = next((one.record for one in _lines_records(path, START) if not one.problem), None)
+    yield from steps(path, _lines_records(path, start), first, key, words, keys)
+
+
+def _lines_records(path: Path, start: Checkpoint) -> Iterator[Given]:
+    for line in lines(path, start):
+        record, problem = None, line.problem
+        try:
+            record = parse_json(line.text) if line.text is not None else None
+        except ValueError as error:
+            problem = str(error)
+        yield Given(record, line.number, problem, line.checkpoint, line.read)

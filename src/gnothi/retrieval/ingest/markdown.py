@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.dates import day
+from gnothi.errors import MALFORMED
+from gnothi.retrieval.ingest.base import Block, Unreadable, day
+from gnothi.retrieval.ingest.encoding import check_text
 from gnothi.retrieval.ingest.html import fragment, visible_text
 from gnothi.retrieval.ingest.outline import Outline
 from gnothi.retrieval.ingest.tables import Cell, Table
@@ -31,11 +33,7 @@ _CODE_WITH_PIPE = re.compile(r"(?<!`)(`+)(?!`)((?:(?!\1).)*?\|.*?)(?<!`)\1(?!`)"
 _PART = 1 << 18
 
 
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(_blocks(path), key, words)
-
-
-def _blocks(path: Path) -> Iterator[Block]:
+def blocks(path: Path) -> Iterator[Block]:
     outline = Outline(path.stem)
     for text, place, notice in _parts(path):
         if notice:
@@ -153,3 +151,48 @@ def _heads_of_last_table(text: str) -> str:
     if not text.endswith("\n") or not heads or not all("|" in line for line in lines[heads[-1] - 1 :]):
         return ""
     return "\n".join(lines[heads[-1] - 1 : heads[-1] + 1]) + "\n"
+
+
+# Jupyter notebooks: cells of Markdown and of code, and what code printed; pictures are left out.
+
+_MOST = 100 << 20  # bytes; mostly pictures
+_LONGEST_OUTPUT = 10_000  # characters
+
+
+def notebook_blocks(path: Path) -> Iterator[Block]:
+    check_text(path)
+    if (size := path.stat().st_size) > _MOST:
+        raise Unreadable(f"{path} is larger than {_MOST >> 20} MB. Save it without outputs.")
+    try:
+        cells = _cells(json.loads(path.read_bytes()))
+    except MALFORMED as error:
+        raise Unreadable(f"{path} is not a notebook that can be read: {error}. Save it again.") from None
+    outline = Outline(path.stem)
+    for number, cell in enumerate(cells, 1):
+        text, read_notebook = _text(cell.get("source", cell.get("input"))), size * number // len(cells)
+        if cell.get("cell_type") == "code":
+            yield outline.code(text + "\n", read_notebook)
+            for output in cell.get("outputs") or ():
+                yield outline.code(_output(output), read_notebook)
+        else:
+            yield from markdown_blocks(text, outline, read_notebook)
+
+
+def _cells(notebook: Any) -> list[dict[str, Any]]:
+    """Of version 4, or of 3, where they stand in worksheets. Raises one of MALFORMED."""
+    if not isinstance(notebook, dict) or not ("cells" in notebook or "worksheets" in notebook):
+        raise ValueError("it holds no cells")
+    cells = notebook.get("cells") or [cell for sheet in notebook.get("worksheets", ()) for cell in sheet["cells"]]
+    if not all(isinstance(cell, dict) for cell in cells):
+        raise ValueError("a cell is not an object")
+    return list(cells)
+
+
+def _output(output: Any) -> str:
+    text = output.get("text") or (output.get("data") or {}).get("text/plain") if isinstance(output, dict) else ""
+    return _text(text)[:_LONGEST_OUTPUT] + "\n"
+
+
+def _text(source: Any) -> str:
+    parts = source if isinstance(source, list) else [source]
+    return "".join(part for part in parts if isinstance(part, str))

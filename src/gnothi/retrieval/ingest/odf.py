@@ -7,11 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from gnothi.retrieval.ingest.archive import Archive, Element, attribute, forget, local, text_of
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.dates import day
+from gnothi.retrieval.ingest.base import Block, day
 from gnothi.retrieval.ingest.office import number
-from gnothi.retrieval.ingest.outline import Outline
-from gnothi.retrieval.ingest.superscripts import raised
+from gnothi.retrieval.ingest.outline import Outline, raised
 from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
 
 _READ = tuple(
@@ -26,10 +24,6 @@ _MOST_REPEATED = 1_000_000
 _AS = {"tab": "\t", "line-break": "\n"}
 
 
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(blocks(path), key, words)
-
-
 def blocks(path: Path) -> Iterator[Block]:
     with closing(Archive(path, "an OpenDocument file")) as archive:
         if "META-INF/manifest.xml" in archive and b"encryption-data" in archive.read("META-INF/manifest.xml"):
@@ -42,8 +36,7 @@ def _outline(archive: Archive) -> Outline:
     if "meta.xml" in archive:
         said = {local(one): text_of(one).strip() for one in archive.tree("meta.xml").iter("{*}title", "{*}creator", "{*}date")}
         found.document = " ".join(said.get("title", "").split())
-        kept = {"author": said.get("creator", ""), "date": day(said.get("date"))}
-        found.metadata.update({name: value for name, value in kept.items() if value})
+        found.tell(said.get("creator", ""), day(said.get("date")))
     return found
 
 

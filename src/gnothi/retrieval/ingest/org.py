@@ -8,10 +8,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from gnothi.retrieval.ingest import text
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
-from gnothi.retrieval.ingest.dates import day
-from gnothi.retrieval.ingest.outline import Outline
-from gnothi.retrieval.ingest.superscripts import raised
+from gnothi.retrieval.ingest.base import Block, day
+from gnothi.retrieval.ingest.outline import Outline, raised
 from gnothi.retrieval.ingest.tables import Cell, Table
 
 _HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(?:\[#\w\]\s*)?(.*?)(?:\s+:[\w@#%:]+:)?\s*")
@@ -27,11 +25,7 @@ _LOWERED = re.compile(r"(?<=\w)_\{(\w+)\}")
 Line = tuple[str, int, str]
 
 
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    yield from document_steps(_blocks(path), key, words)
-
-
-def _blocks(path: Path) -> Iterator[Block]:
+def blocks(path: Path) -> Iterator[Block]:
     outline = Outline(path.stem)
     lines = _Lines(_read(path, outline))
     caption = ""
@@ -43,7 +37,8 @@ def _blocks(path: Path) -> Iterator[Block]:
         elif setting := _SETTING.fullmatch(line):
             caption = _setting(setting[1].lower(), setting[2].strip(), outline) or caption
         elif _CODE.match(line):
-            yield outline.code(_code(lines), read)
+            code = takewhile(lambda one: not _END.match(one[0]), lines)
+            yield outline.code("".join(f"{line}\n" for line, _, _ in code), read)
         elif _DRAWER.fullmatch(line):
             for inner, _, _ in lines:
                 if inner.strip().lower() == ":end:":
@@ -81,10 +76,6 @@ def _read(path: Path, outline: Outline) -> Iterator[Line]:
         *whole, held = (held + block.text).split("\n")
         yield from ((line, read, "") for line in whole)
     yield held, read, ""
-
-
-def _code(lines: Iterator[Line]) -> str:
-    return "".join(f"{line}\n" for line, _, _ in takewhile(lambda one: not _END.match(one[0]), lines))
 
 
 def _setting(name: str, value: str, outline: Outline) -> str:

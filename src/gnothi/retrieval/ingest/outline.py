@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gnothi.retrieval.ingest.base import Block, Kind
@@ -22,6 +23,10 @@ class Outline:
         self.document = collapse(document)
         self.metadata: dict[str, str | int | float | bool] = {}
         self._path: list[tuple[int, str]] = []
+
+    def tell(self, author: str, date: str) -> None:
+        """Keep who wrote the document and its day, where they are known."""
+        self.metadata.update({name: value for name, value in (("author", author), ("date", date)) if value})
 
     def enter(self, level: int, heading: str) -> Iterator[Block]:
         """A section begins. Gives a block where the heading is too long to be one."""
@@ -80,3 +85,19 @@ class Outline:
         for row in rows:
             yield from self.said(table, table.add(row), read, places)
         yield from self.said(table, table.end(), read, places)
+
+
+# Raised letters in plain text: 10 to the 6th is ``10^6``, not 106; the 19th stays the 19th, H2O stays H2O.
+
+_POWER = re.compile(r"[+\-−–]?\d[\d.,/]*")
+
+
+def raised(before: str, text: str, link: bool = False) -> str:
+    """How ``text``, raised after ``before``, is written. A link that is raised leads to a note: ``[1]``."""
+    inner = text.strip()
+    last = before[-1:]
+    if link and inner.isdigit():
+        return f"[{inner}]"
+    power = _POWER.fullmatch(inner) if last.isalnum() or last in (")", "]") else None
+    variable = len(inner) == 1 and inner.isalpha() and inner != "o" and last.isalpha() and not before[-2:-1].isalnum()
+    return f"^{inner}" if power or variable else text

@@ -8,14 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import MissingDependency
-from gnothi.retrieval.ingest import bounded
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, Unreadable, document_steps
+from gnothi.retrieval.ingest.base import Block, Unreadable
 from gnothi.retrieval.ingest.columns import Segment, in_order, lines, segments
 from gnothi.retrieval.ingest.split import collapse
 
@@ -33,12 +30,6 @@ _BREAK = re.compile(rf"([^\W\d_]+)(?:{_END}\n?|[-\u2010]\n|\u00ad\n?)(?=([^\W\d_
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _NUMBER = re.compile(r"\W*(\d{1,5})\W*(?:(?:of|/|von|de|sur|di|из)\W*\d+)?\W*")
 _NO_LETTER = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    if find_spec("pypdfium2") is None:
-        raise MissingDependency("pypdfium2", "documents", f"reading {path}")
-    yield from document_steps(bounded.blocks(__name__, path), key, words)
 
 
 def blocks(path: Path) -> Iterator[Block]:

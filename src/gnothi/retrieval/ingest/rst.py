@@ -4,16 +4,12 @@ text of other formats."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import MissingDependency
-from gnothi.retrieval.ingest import bounded
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, document_steps
+from gnothi.retrieval.ingest.base import Block
 from gnothi.retrieval.ingest.encoding import chunks, detect
-from gnothi.retrieval.ingest.outline import Outline
-from gnothi.retrieval.ingest.superscripts import raised
+from gnothi.retrieval.ingest.outline import Outline, raised
 from gnothi.retrieval.ingest.tables import Cell, Table
 
 _SETTINGS = {
@@ -30,12 +26,6 @@ _LEFT_OUT = (
     "pending",
     "problematic_message",
 )
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    if find_spec("docutils") is None:
-        raise MissingDependency("docutils", "documents", f"reading {path}")
-    yield from document_steps(bounded.blocks(__name__, path), key, words)
 
 
 def blocks(path: Path) -> Iterator[Block]:

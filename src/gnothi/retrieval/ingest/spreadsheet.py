@@ -8,21 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import date, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
-from gnothi.errors import MissingDependency
-from gnothi.retrieval.ingest import bounded
 from gnothi.retrieval.ingest.archive import Archive
-from gnothi.retrieval.ingest.base import Block, Checkpoint, Step, Unreadable, document_steps
+from gnothi.retrieval.ingest.base import Block, Unreadable
 from gnothi.retrieval.ingest.office import main_part, outline
 from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
-
-
-def read(path: Path, key: str, words: int, start: Checkpoint) -> Iterator[Step]:  # noqa: ARG001 - always from the beginning
-    if find_spec("python_calamine") is None:
-        raise MissingDependency("python-calamine", "documents", f"reading {path}")
-    yield from document_steps(bounded.blocks(__name__, path), key, words)
 
 
 def blocks(path: Path) -> Iterator[Block]:

@@ -52,7 +52,7 @@ class Gram(Read):
 
     def __post_init__(self) -> None:
         if self.alpha <= 0:
-            raise InvalidSetting(f"setting 'alpha': got {self.alpha}, expected more than 0.")
+            raise InvalidSetting(f"setting 'signal.alpha': got {self.alpha}, expected more than 0.")
 
     @property
     def drawn(self) -> Sampling:

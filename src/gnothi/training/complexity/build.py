@@ -12,8 +12,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gnothi import methods
+from gnothi.config import Settings, build
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.steps.settings import setting
 from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
@@ -74,6 +78,24 @@ def label(
         else:
             by_kind.append(Labelled(row.question, "steps" if row.kind in several_hops else "once"))
     return by_outcome, by_kind, left_out
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexitySettings:
+    memory: str = setting("cot", "The run's method that answers from memory.")
+    once: str = setting("rag", "The run's method that retrieves once.")
+    steps: str = setting("ircot", "The run's method that retrieves in steps.")
+    several_hops: tuple[str, ...] = setting(
+        (), "Kinds of question that take several hops: those that no method answered rightly are labelled by their kind."
+    )
+    metric: Metric = setting("em", "An answer is right where it is a gold answer (em), or where it holds one (accuracy).")
+
+
+def train_by(run: Path, out: Path, settings: Settings) -> Learnt:
+    """As ``train``, by settings. Raises as that, and UnknownName or InvalidSetting for settings."""
+    own = settings.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
+    chosen = build(ComplexitySettings, own, "train complexity")
+    return train(run, out, (chosen.memory, chosen.once, chosen.steps), chosen.several_hops or None, metric=chosen.metric)
 
 
 def train(

@@ -7,13 +7,17 @@ Made of a run of ``gnothi eval`` with a method that answers from memory and one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from gnothi import methods
+from gnothi.config import Settings, build
 from gnothi.errors import InvalidInput
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.knowledge import Experience, write_knowledge
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.steps.settings import setting
 from gnothi.retrieval.dense.encoders import stored_name
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
@@ -47,6 +51,20 @@ def experiences(
     asked = [row for row in rows if row.method == memory and (retrieval, row.question_id) in right and row.key in right]
     pairs = [(row.question, right[row.key], right[retrieval, row.question_id]) for row in asked]
     return [Experience(text, knew) for text, knew, found in pairs if knew != found or (knew and labels == "right")]
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeSettings:
+    memory: str = setting("direct", "The run's method that answers from memory.")
+    retrieval: str = setting("rag", "The run's method that retrieves.")
+    labels: Labels = setting("better", "What is known: what memory alone got right (better), or both, too (right).")
+    metric: Metric = setting("em", "An answer is right where it is a gold answer (em), or where it holds one (accuracy).")
+
+
+def train_by(run: Path, out: Path, settings: Settings, encoder: str = LEXICAL) -> Counts:
+    """As ``train``, by settings. Raises as that, and UnknownName or InvalidSetting for settings."""
+    own = settings.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
+    return train(run, out, encoder=encoder, **asdict(build(KnowledgeSettings, own, "train knowledge-reference")))
 
 
 def train(

@@ -29,8 +29,7 @@ from gnothi.signals.probe import put
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
 from gnothi.stats.auroc import auroc, auroc_interval
-from gnothi.stats.crossfit import FOLDS
-from gnothi.stats.probabilities import balanced_threshold
+from gnothi.stats.probabilities import FOLDS, balanced_threshold
 from gnothi.training.collecting import Collecting, Line
 from gnothi.training.outcomes import Metric
 from gnothi.training.probe.fit import (

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gnothi.errors import InvalidInput
 from gnothi.signals.probe_folder import CLASSES
 from gnothi.signals.wording import WordClassifier, fit_words
-from gnothi.stats.crossfit import FOLDS, folds_of
 from gnothi.stats.logistic import Logistic, fit_path
+from gnothi.stats.probabilities import FOLDS, folds_of
 from gnothi.types import Site
 
 Floats = NDArray[np.float64]

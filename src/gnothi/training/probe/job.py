@@ -21,7 +21,7 @@ from gnothi.types import Question
 class TrainableProbe(Trainable[Findings]):
     """Learn to tell from one forward pass whether the model will answer wrongly; ``settings`` are those of ``ProbeSettings``.
 
-    ``out`` is then a folder that ``--set probe=`` takes, and the figures are what its ``probe.json`` says."""
+    ``out`` is then a folder that ``--set signal.probe=`` takes, and the figures are what its ``probe.json`` says."""
 
     kind = Findings
 

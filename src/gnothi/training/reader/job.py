@@ -9,7 +9,7 @@ from typing import Any
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.training import processes
 from gnothi.training.asking import Opening
@@ -91,11 +91,11 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     require_prompts(method)
     known, of_method = config.settings_of(ReaderTraining), methods.settings_of(method)
     plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
-    config.check(plain, {**of_method, **known}, f"train reader with method {method}")
+    check_keys(plain, [method], known)
     own = {key: value for key, value in plain.items() if key in known}
     others = {key: value for key, value in given.given.items() if key not in own}
     if "reason" in of_method and not {"reason", f"{method}.reason"} & others.keys():
-        others["reason"] = Given("false", "gnothi train reader")
+        others["reason"] = Given(False, "gnothi train reader")
     return config.build(ReaderTraining, own, "train reader"), Settings(others)
 
 

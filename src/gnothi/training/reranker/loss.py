@@ -12,7 +12,7 @@ def pair_loss(model: Any) -> Any:
     from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
     from torch import nn
 
-    from gnothi.retrieval.common_prefix import CommonPrefix
+    from gnothi.retrieval.rerank import CommonPrefix
     from gnothi.training import processes
 
     if processes.count() > 1 or not CommonPrefix.serves(model):  # several wrap the model, whose insides are read here

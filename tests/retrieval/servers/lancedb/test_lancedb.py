@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,14 @@ from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.retrieval.dense import words
-from tests.retrieval.documents import bare, contents, made_up, write_jsonl
+from tests.retrieval.documents import bare, write_jsonl
+from tests.retrieval.servers.builds import Run, check_changes, check_command_line, check_kills, make_sources
 from tests.retrieval.test_sync import as_texts, kill_twice, walk
-from tests.stopping import Stopping, moments
 
 needed = pytest.mark.skipif(
     importlib.util.find_spec("lancedb") is None,
     reason="lancedb is not installed: `make test-beside` installs it in an environment of its own",
 )
-Run = Callable[..., tuple[int, str, str]]
 KILLS = 4
 
 
@@ -124,64 +122,32 @@ def test_one_build_at_a_time(tmp_path: Path) -> None:
 
 @needed
 def test_the_command_line(gnothi: Run, tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "a.jsonl", [Passage("a", "A heron stands in water.", "Heron")])
-    spec = f"lancedb:{tmp_path / 'lance'}#birds"
-    code, out, err = gnothi("index", "build", str(source), "--to", spec)
-    assert (code, err) == (0, "")
-    assert "1 passage (1 added or changed)" in out
-    code, out, _ = gnothi("index", "search", spec, "herons", "--json")
-    assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
+    check_command_line(gnothi, tmp_path, f"lancedb:{tmp_path / 'lance'}#birds")
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    write_jsonl(folder / "corpus.jsonl", [*made_up(1, 2500), Passage("s1-3", "Of one id the last counts.")])
-    for i in range(30):
-        (folder / f"note {i}.txt").write_text(f"Note {i}. " * 400)
-    return folder
+    return make_sources(tmp_path / "docs", 2500, 30)
 
 
 @needed
 @pytest.mark.slow
 def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_path: Path) -> None:
     spec = f"lancedb:{tmp_path / 'lance'}#changes"
-    for change in ("nothing", "shorter", "gone", "back"):
-        if change == "shorter":
-            (source / "note 3.txt").write_text("Shorter.")
-            write_jsonl(source / "corpus.jsonl", made_up(1, 800))
-        if change == "gone":
-            (source / "note 4.txt").rename(source / "note 40.txt")
-        ours, theirs = build([source], spec), build([source], tmp_path / "folder")
-        assert (ours.passages, ours.added, ours.replaced) == (theirs.passages, theirs.added, theirs.replaced)
-        assert stored(spec) == contents(tmp_path / "folder")
+    check_changes(source, spec, tmp_path / "folder", lambda: stored(spec), shorter=800)
 
 
 @needed
 @pytest.mark.slow
 @pytest.mark.parametrize("vectors", [False, True])
 def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, vectors: bool) -> None:
-    chance = random.Random(1)
-    build([source], tmp_path / "folder")
-    expected = contents(tmp_path / "folder")
     spec = f"lancedb:{tmp_path / 'lance'}#killed"
     target = spec
     if vectors:
         (tmp_path / "index.toml").write_text(f'server = "{tmp_path / "lance"}"\ntable = "killed"\nencoder = "words"\n')
         target = f"lancedb:{tmp_path / 'index.toml'}"
-    steps = _started(source, f"lancedb:{tmp_path / 'lance'}#undisturbed").finish()
-    partial = 0
-    for number in moments(steps, KILLS):
-        process = _started(source, target)
-        assert process.go(number)
-        process.kill(chance.uniform(0, 0.02))
-        now = stored(spec)
-        assert set(now) <= set(expected)
-        partial += 0 < len(now) < len(expected)
-    assert partial
-    _started(source, target).finish()
-    assert stored(spec) == expected
+    undisturbed = f"lancedb:{tmp_path / 'lance'}#undisturbed"
+    check_kills(source, undisturbed, target, tmp_path / "folder", lambda: stored(spec), KILLS, killed=lambda: stored(spec))
     if vectors:
         import lancedb
 
@@ -192,7 +158,7 @@ def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, ve
 
 @needed
 def test_what_a_kill_left_of_a_file_that_then_changed_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+    from gnothi.retrieval.servers.lancedb.table import LanceLedger
 
     def killed(_: LanceLedger) -> None:
         raise KeyboardInterrupt
@@ -207,15 +173,11 @@ def test_what_a_kill_left_of_a_file_that_then_changed_goes(tmp_path: Path, monke
     assert {key: bare(one) for key, one in stored(spec).items()} == {one.id: one for one in CORPUS[:2]}
 
 
-def _started(source: Path, spec: str) -> Stopping:
-    return Stopping("tests.retrieval.stopping_build", str(source), spec)
-
-
 @needed
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, seed: int) -> None:
-    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+    from gnothi.retrieval.servers.lancedb.table import LanceLedger
     from gnothi.retrieval.servers.lancedb.writer import LanceWriter
 
     spec = f"lancedb:{tmp_path / 'lance'}#walk"
@@ -224,7 +186,7 @@ def test_it_follows_its_folders_whatever_is_killed(tmp_path: Path, seed: int) ->
 
 @needed
 def test_two_builds_killed_one_after_the_other(tmp_path: Path) -> None:
-    from gnothi.retrieval.servers.lancedb.notes import LanceLedger
+    from gnothi.retrieval.servers.lancedb.table import LanceLedger
 
     spec = f"lancedb:{tmp_path / 'lance'}#twice"
     kill_twice(tmp_path, spec, lambda: as_texts(stored(spec)), LanceLedger)
@@ -239,8 +201,8 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, tmp_path: Path)
     built(tmp_path)
     assert delete_sources(spec, ["passages.jsonl"]).sources == ("passages.jsonl",)
     assert stored(spec) == {}
-    for command in ("list", "info"):
-        code, _, err = gnothi("index", command, spec)
+    for how in ((), ("--files",)):
+        code, _, err = gnothi("index", "info", spec, *how)
         assert (code, "expected the folder" in err) == (2, True)
 
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
-from gnothi.retrieval.servers.lucene.answers import as_text, field, read_hits
-from gnothi.retrieval.servers.lucene.index import MOST, Index
+from gnothi.retrieval.servers.lucene.index import MOST, Index, as_text, field, read_hits
 from gnothi.retrieval.servers.patience import Passing
 from gnothi.types import Passage, ScoredPassage
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,45 +14,25 @@ from gnothi.retrieval.servers.lucene.notes import LuceneLedger
 from gnothi.retrieval.servers.lucene.writer import LuceneWriter, opened
 from gnothi.types import Passage
 from tests.retrieval.documents import contents, made_up, write_jsonl
+from tests.retrieval.servers.builds import Run, check_changes, check_command_line, check_kills, make_sources
 from tests.retrieval.servers.lucene.conftest import described, stored
 from tests.retrieval.servers.lucene.fake import Fake, Shelf
 from tests.retrieval.test_sync import Texts, as_texts, kill_twice, walk
-from tests.stopping import Stopping, moments
 
 KILLS = 3
-Run = Callable[..., tuple[int, str, str]]
 
 
 def target(fake: Fake, index: str) -> str:
     return f"{fake.engine}:{fake.url}/{index}"
 
 
-def started(source: Path, spec: str) -> Stopping:
-    return Stopping("tests.retrieval.stopping_build", str(source), spec, "5")
-
-
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    write_jsonl(
-        folder / "corpus.jsonl", [*made_up(1, 500), Passage("s1-3", "Of one id the last counts."), Passage("x" * 500, "Long.")]
-    )
-    for i in range(6):
-        (folder / f"note {i}.txt").write_text(f"Note {i}. " * 200)
-    return folder
+    return make_sources(tmp_path / "docs", 500, 6, (Passage("x" * 500, "Long."),))
 
 
 def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_path: Path, fake: Fake) -> None:
-    for change in ("nothing", "shorter", "gone", "back"):
-        if change == "shorter":
-            (source / "note 3.txt").write_text("Shorter.")
-            write_jsonl(source / "corpus.jsonl", made_up(1, 300))
-        if change == "gone":
-            (source / "note 4.txt").rename(source / "note 40.txt")
-        ours, theirs = build([source], target(fake, "changes")), build([source], tmp_path / "folder")
-        assert (ours.passages, ours.added, ours.replaced) == (theirs.passages, theirs.added, theirs.replaced)
-        assert stored(fake, "changes") == contents(tmp_path / "folder")
+    check_changes(source, target(fake, "changes"), tmp_path / "folder", lambda: stored(fake, "changes"), shorter=300)
 
 
 def test_what_a_killed_build_left_of_a_version_that_is_gone_is_deleted(
@@ -80,18 +57,16 @@ def test_what_a_killed_build_left_of_a_version_that_is_gone_is_deleted(
 
 @pytest.mark.slow
 def test_builds_killed_with_sigkill_resume_to_the_same_index(source: Path, tmp_path: Path, fake: Fake) -> None:
-    chance = random.Random(1)
-    build([source], tmp_path / "folder")
-    steps = started(source, target(fake, "undisturbed")).finish()
-    partial = 0
-    for number in moments(steps, KILLS):
-        process = started(source, target(fake, "sigkill"))
-        assert process.go(number)
-        process.kill(chance.uniform(0, 0.02))
-        partial += 0 < len(fake.shelves["sigkill"].documents) < len(contents(tmp_path / "folder"))
-    assert partial
-    build([source], target(fake, "sigkill"))
-    assert stored(fake, "sigkill") == contents(tmp_path / "folder")
+    check_kills(
+        source,
+        target(fake, "undisturbed"),
+        target(fake, "sigkill"),
+        tmp_path / "folder",
+        lambda: stored(fake, "sigkill"),
+        KILLS,
+        "5",
+        killed=lambda: {one["id"]: Passage(one["id"], one["text"]) for one in fake.shelves["sigkill"].documents.values()},
+    )
 
 
 def test_a_build_that_begins_later_takes_over(source: Path, tmp_path: Path, fake: Fake) -> None:
@@ -144,26 +119,14 @@ def test_a_passage_that_the_server_does_not_take_is_named(tmp_path: Path, fake: 
 
 
 def test_large_passages_go_in_several_requests(tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnothi.retrieval.servers.lucene.steady._REQUEST_BYTES", 2_000)
+    monkeypatch.setattr("gnothi.retrieval.servers.lucene.client._REQUEST_BYTES", 2_000)
     passages = [Passage(str(i), f"heron {i} " * 100) for i in range(10)]
     build([write_jsonl(tmp_path / "a.jsonl", passages)], target(fake, "large"), words=0)
     assert len(stored(fake, "large")) == 10
 
 
 def test_the_command_line(gnothi: Run, fake: Fake, tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "a.jsonl", [Passage("a", "A heron stands in water.", "Heron")])
-    spec = target(fake, "shown")
-    code, out, err = gnothi("index", "build", str(source), "--to", spec)
-    assert (code, err) == (0, "")
-    assert "1 passage (1 added or changed)" in out
-    code, out, _ = gnothi("index", "search", spec, "herons", "--json")
-    assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
-    code, out, _ = gnothi("ask", "Who?", "--model", "lab", "--method", "rag", "--index", spec, "--json")
-    assert code == 0
-    code, _, err = gnothi("index", "search", f"{fake.engine}:http://127.0.0.1:9/x", "herons")
-    assert code == 3
-    assert "cannot be reached" in err
-    assert "Traceback" not in err
+    check_command_line(gnothi, tmp_path, target(fake, "shown"), f"{fake.engine}:http://127.0.0.1:9/x")
 
 
 @pytest.mark.slow
@@ -187,8 +150,8 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, f
     build([source], spec)
     assert delete_sources(spec, ["docs/note 3.txt"]).sources == ("docs/note 3.txt",)
     assert not any("Note 3." in one.text for one in stored(fake, "sources").values())
-    for command in ("list", "info"):
-        code, _, err = gnothi("index", command, spec)
+    for how in ((), ("--files",)):
+        code, _, err = gnothi("index", "info", spec, *how)
         assert (code, "expected the folder" in err) == (2, True)
 
 

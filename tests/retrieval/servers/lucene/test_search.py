@@ -150,7 +150,7 @@ def test_the_fingerprint_changes_with_the_passages(built: Built) -> None:
 
 async def test_more_than_a_server_shows_at_once_is_refused(fake: Fake, built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnothi.retrieval.servers.lucene.search.MOST", 2)
-    monkeypatch.setattr("gnothi.retrieval.servers.lucene.answers.MOST", 2)
+    monkeypatch.setattr("gnothi.retrieval.servers.lucene.index.MOST", 2)
     spec = built([Passage(str(i), "A heron.") for i in range(5)], index="many")
     assert len(await found(spec, "heron", 2)) == 2
     with pytest.raises(InvalidSetting, match="at most 2"):

@@ -16,8 +16,7 @@ from gnothi.protocols import Retriever
 from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.encoders import Encoding
 from gnothi.retrieval.registry import open_index
-from gnothi.retrieval.servers.lucene.index import Index
-from gnothi.retrieval.servers.lucene.vectors import field_of, near, numbers, settings_of
+from gnothi.retrieval.servers.lucene.index import Index, field_of, near, numbers, settings_of
 from gnothi.retrieval.servers.lucene.writer import LuceneWriter
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
@@ -168,7 +167,7 @@ async def test_an_encoder_of_another_size_is_named(fake: Fake, tmp_path: Path, m
 
 async def test_more_than_a_server_shows_at_once_is_refused(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnothi.retrieval.servers.lucene.search.MOST", 4)
-    monkeypatch.setattr("gnothi.retrieval.servers.lucene.answers.MOST", 4)
+    monkeypatch.setattr("gnothi.retrieval.servers.lucene.index.MOST", 4)
     spec = built(tmp_path, fake)
     assert len(await found(spec, "heron", 4)) == 4
     with pytest.raises(InvalidSetting, match="got 5, expected at most 4"):

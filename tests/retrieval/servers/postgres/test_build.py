@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,15 +15,15 @@ from gnothi.retrieval.listing import delete_sources
 from gnothi.retrieval.registry import open_index
 from gnothi.types import Passage
 from tests.retrieval.dense import words
-from tests.retrieval.documents import contents, made_up, write_jsonl
+from tests.retrieval.documents import contents, write_jsonl
+from tests.retrieval.servers.builds import Run, check_changes, check_command_line, check_kills, make_sources
 from tests.retrieval.servers.postgres.conftest import stored
 from tests.retrieval.servers.postgres.engine import NEEDED, Engine
 from tests.retrieval.servers.postgres.test_search import described, found
 from tests.retrieval.test_sync import Texts, as_texts, kill_twice, walk
-from tests.stopping import Stopping, moments
+from tests.stopping import Stopping
 
 pytestmark = [NEEDED, pytest.mark.slow]
-Run = Callable[..., tuple[int, str, str]]
 KILLS = 4
 
 
@@ -35,45 +33,31 @@ def start(source: Path, spec: str) -> Stopping:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    write_jsonl(folder / "corpus.jsonl", [*made_up(1, 2500), Passage("s1-3", "Of one id the last counts.")])
-    for i in range(30):
-        (folder / f"note {i}.txt").write_text(f"Note {i}. " * 400)
-    return folder
+    return make_sources(tmp_path / "docs", 2500, 30)
 
 
 def test_the_same_passages_as_in_a_folder_whatever_changes(source: Path, tmp_path: Path, engine: Engine) -> None:
-    spec = f"postgres:{engine.server}#changes"
-    for change in ("nothing", "shorter", "gone", "back"):
-        if change == "shorter":
-            (source / "note 3.txt").write_text("Shorter.")
-            write_jsonl(source / "corpus.jsonl", made_up(1, 800))
-        if change == "gone":
-            (source / "note 4.txt").rename(source / "note 40.txt")
-        ours, theirs = build([source], spec), build([source], tmp_path / "folder")
-        assert (ours.passages, ours.added, ours.replaced) == (theirs.passages, theirs.added, theirs.replaced)
-        assert stored(engine, "changes") == contents(tmp_path / "folder")
+    check_changes(
+        source, f"postgres:{engine.server}#changes", tmp_path / "folder", lambda: stored(engine, "changes"), shorter=800
+    )
 
 
 def test_killed_builds_resume_to_the_same_table(source: Path, tmp_path: Path, engine: Engine) -> None:
-    chance = random.Random(1)
-    build([source], tmp_path / "folder")
-    expected = contents(tmp_path / "folder")
-    steps = start(source, f"postgres:{engine.server}#undisturbed").finish()
-    spec = f"postgres:{engine.server}#killed"
-    partial = 0
-    for number in moments(steps, KILLS):
-        process = start(source, spec)
-        assert process.go(number)
-        process.kill(chance.uniform(0, 0.02))
-        now = stored(engine, "killed")
-        assert set(now) <= set(expected)
-        partial += 0 < len(now) < len(expected)
+    def killed() -> dict[str, Passage]:
+        found = stored(engine, "killed")
         _lock_is_free(engine)
-    assert partial
-    start(source, spec).finish()
-    assert stored(engine, "killed") == expected
+        return found
+
+    server = f"postgres:{engine.server}"
+    check_kills(
+        source,
+        f"{server}#undisturbed",
+        f"{server}#killed",
+        tmp_path / "folder",
+        lambda: stored(engine, "killed"),
+        KILLS,
+        killed=killed,
+    )
 
 
 def test_the_server_killed_under_a_build(source: Path, tmp_path: Path, other: Engine) -> None:
@@ -144,19 +128,7 @@ async def test_text_that_the_server_cannot_hold_is_replaced(engine: Engine, tmp_
 
 
 def test_the_command_line(gnothi: Run, engine: Engine, tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "a.jsonl", [Passage("a", "A heron stands in water.", "Heron")])
-    spec = f"postgres:{engine.server}#shown"
-    code, out, err = gnothi("index", "build", str(source), "--to", spec)
-    assert (code, err) == (0, "")
-    assert "1 passage (1 added or changed)" in out
-    code, out, _ = gnothi("index", "search", spec, "herons", "--json")
-    assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
-    code, out, _ = gnothi("ask", "Who?", "--model", "lab", "--method", "rag", "--index", spec, "--json")
-    assert code == 0
-    code, _, err = gnothi("index", "search", "postgres://postgres@127.0.0.1:9/x", "herons")
-    assert code == 3
-    assert "cannot be reached" in err
-    assert "Traceback" not in err
+    check_command_line(gnothi, tmp_path, f"postgres:{engine.server}#shown", "postgres://postgres@127.0.0.1:9/x")
 
 
 def _lock_is_free(engine: Engine) -> None:
@@ -199,8 +171,8 @@ def test_files_are_deleted_from_what_is_there_alone(gnothi: Run, source: Path, e
     build([source], spec)
     assert delete_sources(spec, ["docs/note 3.txt"]).sources == ("docs/note 3.txt",)
     assert not any("Note 3." in one.text for one in stored(engine, "sources").values())
-    for command in ("list", "info"):
-        code, _, err = gnothi("index", command, spec)
+    for how in ((), ("--files",)):
+        code, _, err = gnothi("index", "info", spec, *how)
         assert (code, "expected the folder" in err) == (2, True)
 
 

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
 from gnothi.retrieval.analysis import unpacked
-from gnothi.retrieval.dense.encoders import Vectors
-from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.servers.lancedb.notes import NOTES, read_notes
-from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, TERMS, Table, tables
-from gnothi.retrieval.servers.lancedb.where import condition, keys
-from gnothi.retrieval.servers.merged import Found, Merged
-from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
-from gnothi.retrieval.servers.weights import check_weights
+from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, NOTES, TERMS, Table, condition, keys, read_notes, tables
+from gnothi.retrieval.servers.searching import Encoder, Found, Merged, all_contents, check_weights, searcher
 from gnothi.types import Passage, ScoredPassage, encodable
 
 _MORE = 16
 _DISTANCES = {"inner": "dot", "cosine": "cosine", "euclidean": "l2"}
 
 
-class ByWords:
-    """Passages that hold any word of the query, as the table was when it was opened."""
+class _Part:
+    """A table as it was when it was opened."""
 
     optional = False
 
@@ -36,90 +30,77 @@ class ByWords:
         self._lance = _checked(table)
         self._rows: int = self._lance.count_rows()
 
-    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
-        _check(self._lance, filters, self.name)
-        try:
-            return await asyncio.to_thread(self._search, encodable(query), min(k, self._rows), filters)
-        except ERRORS as error:
-            raise self._table.refused(error) from None
-
     async def keys(self) -> Sequence[str]:
         return await asyncio.to_thread(_keys, self._lance, self._table)
 
     async def aclose(self) -> None:
         """Nothing is held that ends not by itself."""
 
-    def _search(self, query: str, k: int, filters: Filters) -> Found:
-        """LanceDB leaves open which of several with one score come first: all with the last one's are asked for."""
-        wanted = k + _MORE
-        while k:
-            rows = self._best(query, wanted, filters)
-            if len(rows) < wanted or rows[k - 1]["_score"] > rows[-1]["_score"]:
-                found = [scored(row, float(row["_score"]), self._table) for row in rows]
-                return sorted(found, key=lambda one: (-one.score, one.passage.id))[:k]
-            wanted *= 4
-        return []
+    async def _best(
+        self, ask: Callable[[], Any], k: int, filters: Filters, column: str, score: Callable[[float], float]
+    ) -> Found:
+        """The k best of a search, whose scores are made of ``column``. LanceDB leaves open which of several with one score come
+        first: all with the last one's are asked for."""
+        table, k = self._table, min(k, self._rows)
+        columns = [*_shown(self._lance, table), column]
 
-    def _best(self, query: str, count: int, filters: Filters) -> list[Mapping[str, Any]]:
+        def best() -> Found:
+            wanted = k + _MORE
+            while k:
+                rows: list[Mapping[str, Any]] = ask().select(columns).limit(wanted).to_list()
+                if len(rows) < wanted or rows[k - 1][column] != rows[-1][column]:
+                    found = [scored(row, score(float(row[column])), table) for row in rows]
+                    return sorted(found, key=lambda one: (-one.score, one.passage.id))[:k]
+                wanted *= 4
+            return []
+
+        if filters and TERMS not in self._lance.schema.names:
+            raise cannot(self.name, f"column {TERMS}")
+        try:
+            return await asyncio.to_thread(best)
+        except ERRORS as error:
+            raise table.refused(error) from None
+
+
+class ByWords(_Part):
+    """Passages that hold any word of the query."""
+
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
         from lancedb.query import MatchQuery
 
-        asked = MatchQuery(query, self._table.words or self._table.text)
-        search = self._lance.search(asked, query_type="fts").select([*_shown(self._lance, self._table), "_score"])
-        if filters:
-            search = search.where(condition(filters), prefilter=True)
-        rows: list[Mapping[str, Any]] = search.limit(count).to_list()
-        return rows
+        def ask() -> Any:
+            asked = MatchQuery(encodable(query), self._table.words or self._table.text)
+            search = self._lance.search(asked, query_type="fts")
+            return search.where(condition(filters), prefilter=True) if filters else search
+
+        return await self._best(ask, k, filters, "_score", float)
 
 
-class ByVectors:
-    """Passages whose vectors are near that of the query, as the table was when it was opened."""
-
-    optional = False
+class ByVectors(_Part):
+    """Passages whose vectors are near that of the query."""
 
     def __init__(self, table: Table, encoder: Encoder) -> None:
-        self.name, self._table, self._encoder = table.name, table, encoder
-        self._lance = _checked(table)
-        self._rows: int = self._lance.count_rows()
+        super().__init__(table)
+        self._encoder = encoder
         self._size = _size(self._lance, table)
 
     async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
-        _check(self._lance, filters, self.name)
-        vector = await self._encoder.submit(encodable(query))
+        table, vector = self._table, await self._encoder.submit(encodable(query))
         if len(vector) != self._size:
             raise IndexUnavailable(
-                f"{self.name}: {self._table.encoder!r} makes vectors of {len(vector)} numbers, those of the column "
-                f"{self._table.vectors!r} have {self._size}. Name the encoder that made them."
+                f"{self.name}: {table.encoder!r} makes vectors of {len(vector)} numbers, those of the column "
+                f"{table.vectors!r} have {self._size}. Name the encoder that made them."
             )
-        try:
-            return await asyncio.to_thread(self._search, vector, min(k, self._rows), filters)
-        except ERRORS as error:
-            raise self._table.refused(error) from None
+        where = " AND ".join([f"`{table.vectors}` IS NOT NULL", *([condition(filters)] if filters else [])])
 
-    async def keys(self) -> Sequence[str]:
-        return await asyncio.to_thread(_keys, self._lance, self._table)
+        def ask() -> Any:
+            search = self._lance.search(vector, vector_column_name=table.vectors, query_type="vector")
+            return search.distance_type(_DISTANCES[table.distance]).where(where, prefilter=True)
+
+        return await self._best(ask, k, filters, "_distance", self._score)
 
     async def aclose(self) -> None:
         await self._encoder.aclose()
-
-    def _search(self, vector: Vectors, k: int, filters: Filters) -> Found:
-        """As by words: all that are as far as the last one are asked for."""
-        wanted = k + _MORE
-        while k:
-            rows = self._nearest(vector, wanted, filters)
-            if len(rows) < wanted or rows[k - 1]["_distance"] < rows[-1]["_distance"]:
-                found = [scored(row, self._score(row["_distance"]), self._table) for row in rows]
-                return sorted(found, key=lambda one: (-one.score, one.passage.id))[:k]
-            wanted *= 4
-        return []
-
-    def _nearest(self, vector: Vectors, count: int, filters: Filters) -> list[Mapping[str, Any]]:
-        table = self._table
-        search = self._lance.search(vector, vector_column_name=table.vectors, query_type="vector")
-        search = search.distance_type(_DISTANCES[table.distance]).where(
-            " AND ".join([f"`{table.vectors}` IS NOT NULL", *([condition(filters)] if filters else [])]), prefilter=True
-        )
-        rows: list[Mapping[str, Any]] = search.select([*_shown(self._lance, table), "_distance"]).limit(count).to_list()
-        return rows
 
     def _score(self, distance: float) -> float:
         """LanceDB has 1 - the inner product, and the square of the euclidean distance."""
@@ -140,11 +121,6 @@ def _shown(lance: Any, table: Table) -> list[str]:
     return [*table.columns, *([METADATA] if METADATA in lance.schema.names else [])]
 
 
-def _check(lance: Any, filters: Filters, name: str) -> None:
-    if filters and TERMS not in lance.schema.names:
-        raise cannot(name, f"column {TERMS}")
-
-
 def _keys(lance: Any, table: Table) -> Sequence[str]:
     if TERMS not in lance.schema.names:
         return ()
@@ -158,21 +134,19 @@ def _keys(lance: Any, table: Table) -> Sequence[str]:
 def opened(argument: str) -> Retriever:
     """Raises IndexUnavailable where there is no such table, or it lacks a column; MissingDependency without lancedb."""
     found, name = tables(argument), f"lancedb:{argument}"
-    way = one_way(found, name)
-    if way == "words":
-        return _by_words(found, name)
-    for table in found:
+    return searcher(
+        found,
+        name,
+        _check_vectors,
+        # Each table knows only how rare words are among its own passages: scores of two are not of one kind.
+        lambda: Merged([ByWords(table) for table in found], name, comparable=len(found) == 1),
+        lambda made: [ByVectors(table, made[table.encoder]) for table in found],
+    )
+
+
+def _check_vectors(table: Table) -> None:
+    if table.by != "words":
         check_weights(read_notes(_connected(table), table), table.name, table.encoder)
-    made = encoders(found)
-    by_vectors = Merged([ByVectors(table, made[table.encoder]) for table in found], name, vectors_alike(found))
-    if way == "vectors":
-        return by_vectors
-    return Hybrid(_by_words(found, name), by_vectors, Fusion(), name)
-
-
-def _by_words(found: Sequence[Table], name: str) -> Merged:
-    """Each table knows only how rare words are among its own passages: scores of two are not of one kind."""
-    return Merged([ByWords(table) for table in found], name, comparable=len(found) == 1)
 
 
 def _size(lance: Any, table: Table) -> int:
@@ -187,12 +161,7 @@ def _size(lance: Any, table: Table) -> int:
 
 def fingerprint(argument: str) -> str:
     """Of tables that we built; empty where one of them was made by others."""
-    contents = [_content(table) for table in tables(argument)]
-    return "+".join(contents) if all(contents) else ""
-
-
-def _content(table: Table) -> str:
-    return str(read_notes(_connected(table), table).get("content", ""))
+    return all_contents(str(read_notes(_connected(table), table).get("content", "")) for table in tables(argument))
 
 
 def _connected(table: Table) -> Any:

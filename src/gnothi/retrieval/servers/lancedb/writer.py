@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -14,10 +12,24 @@ from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding, Vectors
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ledger import earlier
-from gnothi.retrieval.servers.lancedb.notes import ANEW, SOURCES, LanceLedger, literal, merge, read_notes, write_notes
-from gnothi.retrieval.servers.lancedb.table import ERRORS, METADATA, ORIGIN, TERMS, Table, tables
-from gnothi.retrieval.servers.lancedb.where import joined
-from gnothi.retrieval.servers.weights import check_vectors
+from gnothi.retrieval.servers.lancedb.table import (
+    ANEW,
+    ERRORS,
+    METADATA,
+    ORIGIN,
+    SOURCES,
+    TERMS,
+    LanceLedger,
+    Table,
+    joined,
+    literal,
+    merge,
+    read_notes,
+    tables,
+    write_notes,
+)
+from gnothi.retrieval.servers.searching import check_vectors
+from gnothi.retrieval.servers.writing import ServerWriter, Standing, busy, foreign, only
 from gnothi.retrieval.targets import Target, Written
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
@@ -26,13 +38,7 @@ from gnothi.types import Passage
 @contextmanager
 def opened(argument: str) -> Iterator[Target]:
     """Raises IndexUnavailable where the folder cannot be written, another build writes to the table, or it is not ours."""
-    found = tables(argument)
-    if len(found) != 1 or found[0].prefix:
-        raise InvalidSetting(
-            f"<--to lancedb:{argument}>: got {len(found)} folders, prefix {found[0].prefix!r}; expected one folder without a "
-            "prefix: a build writes to one table. Build one after the other, each by a name of its own."
-        )
-    (table,) = found
+    table = only(tables(argument), f"lancedb:{argument}", "folder", "table")
     if len({*table.columns, table.words, table.vectors}) != 5 or not (table.title and table.words and table.vectors):
         raise InvalidSetting(
             "id, title, text, words and vectors of a table that is built: expected five different names of columns."
@@ -50,47 +56,31 @@ def opened(argument: str) -> Iterator[Target]:
             raise table.refused(error) from None
 
 
-class LanceWriter:
+class LanceWriter(ServerWriter):
     """What is put is held here until ``commit``, which notes that the content changes, where passages come from and what loses
     some, merges the passages, deletes, and notes the rest; the ledger follows. A kill in between costs reading again:
     passages that are there are recognised, and those of an origin that no source knows go at the end of the next build."""
 
     def __init__(self, lance: Any, table: Table, ledger: LanceLedger, encode: EncodePassages | None) -> None:
+        super().__init__(str(ledger.notes["content"]), encode, ledger.notes.get("lost", ()))
+        self._lance, self._table, self._ledger = lance, table, ledger
+        self._noted = self._content
+        self._waiting: Standing = {}
         self._vectors: dict[str, Vectors] = {}
-        self._lance, self._table, self._ledger, self._encode = lance, table, ledger, encode
-        self._content = self._noted = str(ledger.notes["content"])
-        self._waiting: dict[str, tuple[Passage, str]] = {}
         self._begun: set[str] = set()
-        self._lost = set(ledger.notes.get("lost", ()))
         self._emptied: list[str] = []
-        self.pending_bytes = 0
-        self.covered: Counter[tuple[str, str]] = Counter()
         self.passages: int = lance.count_rows()
 
     def put_all(self, passages: Written) -> list[Put]:
-        ours = [(given.storable(), origin) for given, origin in passages]
-        if {origin for _, origin in ours} & set(self._emptied):
+        if {origin for _, origin in passages} & set(self._emptied):
             self._flush()
-        standing = self._standing({passage.id for passage, _ in ours})
-        outcomes: list[Put] = []
-        for passage, origin in ours:
-            known = standing.get(passage.id)
-            outcomes.append("added" if known is None else "standing" if known == (passage, origin) else "replaced")
-            standing[passage.id] = passage, origin
-            if outcomes[-1] != "standing":
-                if known:
-                    self.covered[known[1], origin] += 1
-                    self._lost.add(known[1])
-                self._waiting[passage.id] = passage, origin
-                self._note("put", *passage.change)
-                self.pending_bytes += passage.size
+        return super().put_all(passages)
+
+    def _write(self, written: Mapping[str, tuple[Passage, str]]) -> None:
+        self._waiting |= written
         if self._encode:
-            fresh = {
-                one.id: self._waiting[one.id][0] for (one, _), put in zip(ours, outcomes, strict=True) if put != "standing"
-            }
-            if fresh:
-                self._vectors |= dict(zip(fresh, self._encode(list(fresh.values())), strict=True))
-        return outcomes
+            vectors = self._encode([passage for passage, _ in written.values()])
+            self._vectors |= dict(zip(written, vectors, strict=True))
 
     def delete_origin(self, origin: str) -> None:
         if any(one == origin for _, one in self._waiting.values()):
@@ -123,21 +113,20 @@ class LanceWriter:
         self._ledger.note(content=self._content, complete=complete, begun=begun, lost=lost)
         self._noted = self._content
 
-    def _standing(self, ids: Set[str]) -> dict[str, tuple[Passage, str]]:
+    def _standing(self, ids: Sequence[str]) -> Standing:
         """As the next commit will have them."""
         if not ids:
             return {}
         table = self._table
-        condition = f"{_quoted(table.id)} IN ({', '.join(map(literal, sorted(ids)))})"
+        condition = f"`{table.id}` IN ({', '.join(map(literal, sorted(set(ids))))})"
         rows = self._lance.search().where(condition).select([*table.columns, ORIGIN, METADATA]).limit(None).to_list()
-        found = {row[table.id]: (_passage(row, table), row[ORIGIN]) for row in rows}
+        found: Standing = {}
+        for row in rows:
+            passage = Passage(row[table.id], row[table.text], row[table.title], unpacked(row[METADATA]))
+            found[passage.id] = passage, row[ORIGIN]
         return {key: one for key, one in found.items() if one[1] not in self._emptied} | {
             key: self._waiting[key] for key in ids if key in self._waiting
         }
-
-    def _note(self, *change: str) -> None:
-        """What tells this content from the one before the change."""
-        self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
 
 
 def _alone(table: Table) -> AbstractContextManager[object]:
@@ -146,8 +135,7 @@ def _alone(table: Table) -> AbstractContextManager[object]:
         return nullcontext()
     with disk_errors(table.folder):
         table.folder.mkdir(parents=True, exist_ok=True)
-        busy = f"{table.name} is being written by another build: one at a time. Wait until it has ended, then run this again."
-        return hold(table.folder / f"{table.table}.gnothi-lock", IndexUnavailable, busy)
+        return hold(table.folder / f"{table.table}.gnothi-lock", IndexUnavailable, busy(table.name))
 
 
 def _prepared(database: Any, table: Table, encode: EncodePassages | None) -> tuple[Any, dict[str, Any]]:
@@ -168,9 +156,7 @@ def _prepared(database: Any, table: Table, encode: EncodePassages | None) -> tup
         write_notes(database, table, notes)
         lance = database.create_table(table.table, schema=_schema(table, size))
     if not notes:
-        raise IndexUnavailable(
-            f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
-        )
+        raise foreign(table.name, "table")
     check_vectors(notes, table.name, table.encoder)
     if METADATA not in lance.schema.names:
         raise earlier(table.name, ANEW)
@@ -205,11 +191,3 @@ def _rows(schema: Any, table: Table, passages: Iterable[tuple[Passage, str]], ve
     names = [table.id, table.text, table.title, table.words, ORIGIN, METADATA, TERMS, table.vectors]
     values = [(*texts(one), origin, one.known.packed, joined(one.metadata), vectors.get(one.id)) for one, origin in passages]
     return pyarrow.Table.from_pylist([dict(zip(names, row, strict=True)) for row in values], schema=schema)
-
-
-def _passage(row: Mapping[str, Any], table: Table) -> Passage:
-    return Passage(row[table.id], row[table.text], row[table.title], unpacked(row[METADATA]))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name}`"

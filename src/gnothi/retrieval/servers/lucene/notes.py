@@ -10,8 +10,7 @@ from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.ledger import Entry, Ledger, as_row
-from gnothi.retrieval.servers.lucene.client import Client, Refused
-from gnothi.retrieval.servers.lucene.steady import Steady
+from gnothi.retrieval.servers.lucene.client import Client, Refused, Steady
 from gnothi.retrieval.servers.patience import Passing
 
 BESIDE = "-gnothi"

@@ -9,19 +9,26 @@ from typing import Any
 from gnothi import events
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
-from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import ranked
-from gnothi.retrieval.servers.lucene.answers import Hits, read_hits, too_many
 from gnothi.retrieval.servers.lucene.client import Client, Refused
-from gnothi.retrieval.servers.lucene.index import MOST, OWN_ID, TERMS, Engine, Index, indices
+from gnothi.retrieval.servers.lucene.index import (
+    KINDS,
+    MOST,
+    OWN_ID,
+    TERMS,
+    Engine,
+    Hits,
+    Index,
+    indices,
+    near,
+    read_hits,
+    too_many,
+)
 from gnothi.retrieval.servers.lucene.notes import read_notes
-from gnothi.retrieval.servers.lucene.vectors import KINDS, near
-from gnothi.retrieval.servers.merged import Found, Merged
 from gnothi.retrieval.servers.patience import Passing, Patience
-from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
-from gnothi.retrieval.servers.weights import check_weights
+from gnothi.retrieval.servers.searching import Found, Merged, ServerPart, all_contents, check_weights, searcher
 from gnothi.retrieval.terms import key_of, key_term
 from gnothi.types import encodable
 
@@ -33,6 +40,7 @@ class Server:
 
     def __init__(self, index: Index, engine: Engine) -> None:
         self.index, self.engine = index, engine
+        self.name, self.optional = index.name, index.optional
         self._client = Client(index, engine)
         self._patience = Patience(index.patience, index.name)
         self._kept: bool | None = None
@@ -76,40 +84,24 @@ class Server:
             return read_hits(await self._client.ask("POST", self.index.path("_search"), body, params), self.index, k)
 
 
-class ByWords:
+class ByWords(ServerPart[Server]):
     """Passages that hold any word of the query."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self.name, self.optional = server.index.name, server.index.optional
 
     async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
         await self._server.check(filters)
         params, body = self._server.index.by_words(encodable(query), min(k, MOST), filters)
         return ranked(await self._server.hits(params, body, k), k)
 
-    async def keys(self) -> list[str]:
-        return await self._server.keys()
 
-    async def aclose(self) -> None:
-        await self._server.aclose()
-
-
-class ByVectors:
+class ByVectors(ServerPart[Server]):
     """Passages whose vectors are near that of the query."""
-
-    def __init__(self, server: Server, encoder: Encoder) -> None:
-        self._server, self._encoder = server, encoder
-        self.name, self.optional = server.index.name, server.index.optional
 
     async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
         """A server leaves open which of several with one score come first, so a few more are asked for."""
         await self._server.check(filters)
         index = self._server.index
         wanted = k if k > MOST else min(k + _MORE, MOST)
-        params, body = near(
-            index, self._server.engine, await self._encoder.submit(encodable(query)), min(wanted, MOST), filters
-        )
+        params, body = near(index, self._server.engine, await self.vector(query), min(wanted, MOST), filters)
         try:
             found = await self._server.hits(params, body, wanted)
         except Refused as error:
@@ -125,28 +117,19 @@ class ByVectors:
             raise too_many(k, index)
         return ranked(found, k)
 
-    async def keys(self) -> list[str]:
-        return await self._server.keys()
-
-    async def aclose(self) -> None:
-        await self._encoder.aclose()
-        await self._server.aclose()
-
 
 def opened(argument: str, engine: Engine) -> Retriever:
     """Raises IndexUnavailable where a server cannot be reached or lacks the index or a field, unless it is optional."""
     found, name = indices(argument, engine), f"{engine}:{argument}"
-    way = one_way(found, name)
-    for index in found:
-        _check(index, engine)
     servers = [Server(index, engine) for index in found]
-    # Each server knows only how rare words are among its own passages: scores of two are not of one kind.
-    by_words = Merged([ByWords(server) for server in servers], name, comparable=len(found) == 1)
-    if way == "words":
-        return by_words
-    made = encoders(found)
-    by_vectors = Merged([ByVectors(server, made[server.index.encoder]) for server in servers], name, vectors_alike(found))
-    return by_vectors if way == "vectors" else Hybrid(by_words, by_vectors, Fusion(), name)
+    return searcher(
+        found,
+        name,
+        lambda index: _check(index, engine),
+        # Each server knows only how rare words are among its own passages: scores of two are not of one kind.
+        lambda: Merged([ByWords(server) for server in servers], name, comparable=len(found) == 1),
+        lambda made: [ByVectors(server, made[server.index.encoder]) for server in servers],
+    )
 
 
 def fingerprint(argument: str, engine: Engine) -> str:
@@ -162,7 +145,7 @@ def fingerprint(argument: str, engine: Engine) -> str:
             contents.append("")
         finally:
             client.close()
-    return "+".join(contents) if all(contents) else ""
+    return all_contents(contents)
 
 
 def _check(index: Index, engine: Engine) -> None:

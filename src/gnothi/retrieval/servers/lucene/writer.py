@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.errors import InvalidSetting
 from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import earlier
-from gnothi.retrieval.servers.lucene.answers import as_text, field
-from gnothi.retrieval.servers.lucene.client import Client, Refused
-from gnothi.retrieval.servers.lucene.index import METADATA, ORIGIN, OWN_ID, TERMS, Engine, indices
+from gnothi.retrieval.servers.lucene.client import Client, Refused, Steady
+from gnothi.retrieval.servers.lucene.index import (
+    METADATA,
+    ORIGIN,
+    OWN_ID,
+    TERMS,
+    Engine,
+    as_text,
+    field,
+    field_of,
+    indices,
+    numbers,
+    settings_of,
+)
 from gnothi.retrieval.servers.lucene.notes import BESIDE, VERSION, LuceneLedger, Notes, digest
-from gnothi.retrieval.servers.lucene.steady import Steady
-from gnothi.retrieval.servers.lucene.vectors import field_of, numbers, settings_of
-from gnothi.retrieval.servers.weights import check_vectors
-from gnothi.retrieval.targets import Target, Written
+from gnothi.retrieval.servers.searching import check_vectors
+from gnothi.retrieval.servers.writing import ServerWriter, Standing, foreign, only
+from gnothi.retrieval.targets import Target
 from gnothi.retrieval.terms import terms
-from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -31,13 +38,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 @contextmanager
 def opened(argument: str, engine: Engine) -> Iterator[Target]:
     """Raises IndexUnavailable where the server cannot be reached, or the index is not ours."""
-    found = indices(argument, engine)
-    if len(found) != 1 or found[0].prefix:
-        raise InvalidSetting(
-            f"<--to {engine}:{argument}>: got {len(found)} servers, prefix {found[0].prefix!r}; expected one server without a "
-            "prefix: a build writes to one index. Build one after the other, each by an address of its own."
-        )
-    (index,) = found
+    index = only(indices(argument, engine), f"{engine}:{argument}", "server", "index")
     if not _NAME.fullmatch(index.index) or len(index.index + BESIDE) > 255:
         raise InvalidSetting(
             f"an index that is built: got the name {index.index!r:.60}, expected small letters, digits, dots, - and _, "
@@ -58,43 +59,22 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
         client.close()
 
 
-class LuceneWriter:
+class LuceneWriter(ServerWriter):
     """Nothing is held back until ``commit``: it makes visible. So before the first passage of an origin the origin is noted,
     and before an origin loses passages that. What a killed build left of one that no source knows is deleted at the end of the
     next build."""
 
     def __init__(self, server: Steady, ledger: LuceneLedger, encode: EncodePassages | None = None) -> None:
-        self._encode = encode
+        super().__init__(str(ledger.notes.values.get("content", "")), encode, ledger.notes.values.get("lost", ()))
         self._server, self._ledger, self._index = server, ledger, server.index
-        self._content = str(ledger.notes.values.get("content", ""))
         self._begun: set[str] = set()
-        self._lost = set(ledger.notes.values.get("lost", ()))
-        self.pending_bytes = 0
-        self.covered: Counter[tuple[str, str]] = Counter()
         self._put_notes(complete=False)
         self.passages = server.count()
 
-    def put_all(self, passages: Written) -> list[Put]:
-        ours = [(given.storable(), origin) for given, origin in passages]
-        standing = self._standing([passage.id for passage, _ in ours])
-        outcomes: list[Put] = []
-        written: dict[str, tuple[Passage, str]] = {}  # an id may come twice
-        for passage, origin in ours:
-            known = standing.get(passage.id)
-            outcomes.append("added" if known is None else "standing" if known == (passage, origin) else "replaced")
-            standing[passage.id] = passage, origin
-            if outcomes[-1] != "standing":
-                if known:
-                    self.covered[known[1], origin] += 1
-                    self._lost.add(known[1])
-                written[passage.id] = passage, origin
-                self._note("put", *passage.change)
-                self.pending_bytes += passage.size
-        if written:
-            self._begun |= {origin for _, origin in written.values()}
-            self._put_notes(complete=False)
-            self._server.bulk(self._documents(written))
-        return outcomes
+    def _write(self, written: Mapping[str, tuple[Passage, str]]) -> None:
+        self._begun |= {origin for _, origin in written.values()}
+        self._put_notes(complete=False)
+        self._server.bulk(self._documents(written))
 
     def delete_origin(self, origin: str) -> None:
         query = {"term": {ORIGIN: origin}}
@@ -128,7 +108,7 @@ class LuceneWriter:
                 document[index.vectors] = numbers(vector)
         return documents
 
-    def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
+    def _standing(self, ids: Sequence[str]) -> Standing:
         index = self._index
         found = self._server.documents(sorted({digest(key) for key in ids}), without=index.vectors if self._encode else "")
         return {
@@ -139,10 +119,6 @@ class LuceneWriter:
             for key in ids
             if (one := found.get(digest(key))) is not None
         }
-
-    def _note(self, *change: str) -> None:
-        """What tells this content from the one before the change."""
-        self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
 
 
 def _prepared(server: Steady, engine: Engine, encode: EncodePassages | None) -> Notes:
@@ -156,9 +132,7 @@ def _prepared(server: Steady, engine: Engine, encode: EncodePassages | None) -> 
             raise
     else:
         if not notes.there:
-            raise IndexUnavailable(
-                f"{index.name} is there, and no build of ours made it: it can be searched, not written. Name another index."
-            )
+            raise foreign(index.name, "index")
         if notes.values.get("version") != VERSION:
             raise earlier(index.name, f"gnothi index build SOURCE... --to {engine}:...")
         check_vectors(notes.values, index.name, index.encoder)

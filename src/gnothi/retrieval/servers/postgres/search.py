@@ -8,27 +8,19 @@ from typing import Any
 from gnothi.errors import IndexUnavailable
 from gnothi.protocols import Retriever
 from gnothi.retrieval.dense.encoders import Vectors
-from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.servers.merged import Found, Merged
-from gnothi.retrieval.servers.postgres.notes import read_notes
-from gnothi.retrieval.servers.postgres.server import Server, checked
+from gnothi.retrieval.servers.postgres.server import Server, checked, read_notes
 from gnothi.retrieval.servers.postgres.table import TERMS, Table, tables, values
-from gnothi.retrieval.servers.questions import Encoder, encoders, one_way, vectors_alike
-from gnothi.retrieval.servers.weights import check_weights
+from gnothi.retrieval.servers.searching import Found, Merged, ServerPart, all_contents, check_weights, searcher
 from gnothi.types import NO_METADATA, Metadata, Passage, ScoredPassage, encodable
 
 _MOST = 2**31 - 1
 
 
-class ByWords:
+class ByWords(ServerPart[Server]):
     """Passages that hold any word of the query, ranked by ``ts_rank`` over the length of the passage: it counts how often
     and where words occur, not how rare they are."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self.name, self.optional = server.table.name, server.table.optional
 
     async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
         asked, ours = encodable(query).replace("\0", " "), await _ours(self._server, filters)
@@ -36,53 +28,34 @@ class ByWords:
         rows = await self._server.rows(sql, (asked, *values(filters), min(k, _MOST)))
         return [_scored(row, row[3], self._server.table) for row in rows]
 
-    async def keys(self) -> list[str]:
-        return await _keys(self._server)
 
-    async def aclose(self) -> None:
-        await self._server.aclose()
-
-
-class ByVectors:
+class ByVectors(ServerPart[Server]):
     """Passages whose vectors are near that of the query."""
 
-    def __init__(self, server: Server, encoder: Encoder) -> None:
-        self._server, self._encoder = server, encoder
-        self.name, self.optional = server.table.name, server.table.optional
-
     async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
-        vector, ours = await self._encoder.submit(encodable(query)), await _ours(self._server, filters)
+        vector, ours = await self.vector(query), await _ours(self._server, filters)
         sql = self._server.table.by_vectors(ours, filters)
         rows = await self._server.rows(sql, (as_vector(vector), *values(filters), min(k, _MOST)))
         return [_scored(row, -row[3], self._server.table) for row in rows]
-
-    async def keys(self) -> list[str]:
-        return await _keys(self._server)
-
-    async def aclose(self) -> None:
-        await self._encoder.aclose()
-        await self._server.aclose()
 
 
 def opened(argument: str) -> Retriever:
     """Raises IndexUnavailable where a server cannot be reached or lacks the table, unless it is optional."""
     found, name = tables(argument), f"postgres:{argument}"
-    way = one_way(found, name)
-    for table in found:
-        _check(table)
     servers = [Server(table) for table in found]
-    by_words = Merged([ByWords(server) for server in servers], name, len({table.language for table in found}) == 1)
-    if way == "words":
-        return by_words
-    made = encoders(found)
-    by_vectors = Merged([ByVectors(server, made[server.table.encoder]) for server in servers], name, vectors_alike(found))
-    return by_vectors if way == "vectors" else Hybrid(by_words, by_vectors, Fusion(), name)
+    alike = len({table.language for table in found}) == 1
+    return searcher(
+        found,
+        name,
+        _check,
+        lambda: Merged([ByWords(server) for server in servers], name, alike),
+        lambda made: [ByVectors(server, made[server.table.encoder]) for server in servers],
+    )
 
 
 def fingerprint(argument: str) -> str:
     """Of tables that we built; empty where one of them was made by others, or does not answer and need not."""
-    contents = [_content(table) for table in tables(argument)]
-    return "+".join(contents) if all(contents) else ""
+    return all_contents(map(_content, tables(argument)))
 
 
 def _content(table: Table) -> str:
@@ -135,10 +108,3 @@ async def _ours(server: Server, filters: Filters) -> bool:
     if filters and not ours:
         raise cannot(server.table.name, f"column {TERMS}")
     return ours
-
-
-async def _keys(server: Server) -> list[str]:
-    if not await server.ours():
-        return []
-    rows = await server.rows(server.table.sql("SELECT DISTINCT jsonb_object_keys({metadata}) FROM {table}"), ())
-    return [str(key) for (key,) in rows]

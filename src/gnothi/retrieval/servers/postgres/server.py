@@ -23,6 +23,7 @@ class Server:
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self.name, self.optional = table.name, table.optional
         self._patience = Patience(table.patience, table.name)
         self._room = asyncio.Semaphore(table.connections)
         self._ours: bool | None = None
@@ -37,6 +38,13 @@ class Server:
         if self._ours is None:
             self._ours = bool((await self.rows(self.table.columns(), (METADATA, TERMS)))[0][0] == 2)
         return self._ours
+
+    async def keys(self) -> list[str]:
+        """Of the metadata of all passages; none where none are kept."""
+        if not await self.ours():
+            return []
+        rows = await self.rows(self.table.sql("SELECT DISTINCT jsonb_object_keys({metadata}) FROM {table}"), ())
+        return [str(key) for (key,) in rows]
 
     async def _try(self, query: Any, values: Sequence[object]) -> list[tuple[Any, ...]]:
         async with self._room:
@@ -148,3 +156,23 @@ async def _close(connection: psycopg.AsyncConnection[Any]) -> None:
             await connection.close()
     except (TimeoutError, psycopg.Error):
         pass
+
+
+# What we note beside a table that we built.
+
+NOTES, SOURCES = "_gnothi", "_gnothi_sources"
+
+
+def read_notes(connection: Any, table: Table) -> dict[str, str]:
+    """By name; nothing for a table of others. ``content`` changes with the passages, ``encoder`` is the fingerprint of the
+    weights that made the vectors."""
+    if not exists(connection, table.parts(NOTES)):
+        return {}
+    return dict(connection.execute(table.sql("SELECT name, value FROM {notes}", notes=table.beside(NOTES)), ()).fetchall())
+
+
+def exists(connection: Any, parts: tuple[str, ...]) -> bool:
+    from psycopg import sql
+
+    row = connection.execute("SELECT to_regclass(%s)", (sql.Identifier(*parts).as_string(connection),)).fetchone()
+    return row is not None and row[0] is not None

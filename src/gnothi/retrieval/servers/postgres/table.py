@@ -11,7 +11,7 @@ from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.retrieval.filters import Filter, Filters, Span
-from gnothi.retrieval.servers.questions import By, Distance, check_encoder
+from gnothi.retrieval.servers.searching import By, Distance, check_encoder
 from gnothi.retrieval.servers.settings import FILE, check_waits, described
 from gnothi.retrieval.terms import key_term
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -15,14 +13,13 @@ import psycopg
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
-from gnothi.retrieval.servers.postgres.notes import NOTES, SOURCES, exists, read_notes
 from gnothi.retrieval.servers.postgres.search import as_vector, from_jsonb
-from gnothi.retrieval.servers.postgres.server import refused, said
+from gnothi.retrieval.servers.postgres.server import NOTES, SOURCES, exists, read_notes, refused, said
 from gnothi.retrieval.servers.postgres.table import METADATA, TERMS, Table
-from gnothi.retrieval.servers.weights import check_vectors
-from gnothi.retrieval.targets import Target, Written
+from gnothi.retrieval.servers.searching import check_vectors
+from gnothi.retrieval.servers.writing import ServerWriter, Standing, busy, foreign, only
+from gnothi.retrieval.targets import Target
 from gnothi.retrieval.terms import terms
-from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
 
 _ANEW = "gnothi index build SOURCE... --to postgres:...#ANOTHER"
@@ -33,12 +30,7 @@ _SOURCES = "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, entry te
 @contextmanager
 def opened(argument: str, found: Sequence[Table]) -> Iterator[Target]:
     """Raises IndexUnavailable where the server cannot be reached, another build writes to the table, or it is not ours."""
-    if len(found) != 1 or found[0].prefix:
-        raise InvalidSetting(
-            f"<--to postgres:{argument}>: got {len(found)} servers, prefix {found[0].prefix!r}; expected one server without a "
-            "prefix: a build writes to one table. Build one after the other, each by an address of its own."
-        )
-    (table,) = found
+    table = only(found, f"postgres:{argument}", "server", "table")
     encode = Encoding(table.encoder).passages() if table.encoder else None
     try:
         with psycopg.connect(table.address, connect_timeout=max(1, round(table.timeout))) as connection:
@@ -55,28 +47,13 @@ def opened(argument: str, found: Sequence[Table]) -> Iterator[Target]:
         raise refused(table, error) from None
 
 
-class PostgresWriter:
+class PostgresWriter(ServerWriter):
     """All in one transaction, which ends when the ledger is saved: passages and what is known of their sources go together."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
-        self._connection, self._table, self._encode = connection, table, encode
-        self._content = read_notes(connection, table).get("content", "")
+        super().__init__(read_notes(connection, table).get("content", ""), encode)
+        self._connection, self._table = connection, table
         self.passages = self._count()
-        self.pending_bytes = 0
-        self.covered: Counter[tuple[str, str]] = Counter()
-
-    def put_all(self, passages: Written) -> list[Put]:
-        ours = [(_storable(given), origin) for given, origin in passages]
-        standing = self._standing([passage.id for passage, _ in ours])
-        outcomes: list[Put] = []
-        for one in ours:
-            known = standing.get(one[0].id)
-            outcomes.append("added" if known is None else "standing" if known == one else "replaced")
-            if known and known != one:
-                self.covered[known[1], one[1]] += 1
-            standing[one[0].id] = one
-        self._write([one for one, outcome in zip(ours, outcomes, strict=True) if outcome != "standing"])
-        return outcomes
 
     def delete_origin(self, origin: str) -> None:
         query = self._table.sql("DELETE FROM {table} WHERE {origin} = %s")
@@ -93,16 +70,13 @@ class PostgresWriter:
             cursor.executemany(query, list(notes.items()))
         self.passages, self.pending_bytes = self._count(), 0
 
-    def _write(self, written: Sequence[tuple[Passage, str]]) -> None:
-        last = {passage.id: (passage, origin) for passage, origin in written}  # an id may come twice
-        if not last:
-            return
-        passages = [passage for passage, _ in last.values()]
+    def _write(self, written: Mapping[str, tuple[Passage, str]]) -> None:
+        passages = [passage for passage, _ in written.values()]
         columns: list[list[Any]] = [
             [passage.id for passage in passages],
             [passage.title for passage in passages],
             [passage.text for passage in passages],
-            [origin for _, origin in last.values()],
+            [origin for _, origin in written.values()],
             [passage.known.packed for passage in passages],
             [" ".join(terms(passage.metadata)) for passage in passages],
         ]
@@ -124,22 +98,26 @@ class PostgresWriter:
             ),
             columns,
         )
-        for passage in passages:
-            self._note("put", *passage.change)
-            self.pending_bytes += passage.size
 
-    def _standing(self, ids: list[str]) -> dict[str, tuple[Passage, str]]:
+    def _storable(self, given: Passage) -> Passage:
+        """Without the character that PostgreSQL does not hold."""
+        if "\0" in f"{given.id}{given.text}{given.title}{''.join(map(str, chain(*given.metadata.items())))}":
+            known = {
+                key.replace("\0", _LOST): one.replace("\0", _LOST) if isinstance(one, str) else one
+                for key, one in given.metadata.items()
+            }
+            passage_id, text, title = (one.replace("\0", _LOST) for one in (given.id, given.text, given.title))
+            given = Passage(passage_id, text, title, known)
+        return given.storable()
+
+    def _standing(self, ids: Sequence[str]) -> Standing:
         query = self._table.sql("SELECT {id}, {text}, {title}, {origin}, {metadata} FROM {table} WHERE {id} = ANY(%s)")
-        rows = self._connection.execute(query, (ids,)).fetchall()
+        rows = self._connection.execute(query, (list(ids),)).fetchall()
         return {row[0]: (Passage(row[0], row[1], row[2], from_jsonb(row[4])), row[3]) for row in rows}
 
     def _count(self) -> int:
         row = self._connection.execute(self._table.sql("SELECT count(*) FROM {table}"), ()).fetchone()
         return int(row[0]) if row else 0
-
-    def _note(self, *change: str) -> None:
-        """What tells this content from the one before the change."""
-        self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
 
 
 class PostgresLedger(Ledger):
@@ -165,25 +143,11 @@ class PostgresLedger(Ledger):
             cursor.executemany(insert, [(entry.key, json.dumps(as_row(entry))) for entry in changed])
 
 
-def _storable(given: Passage) -> Passage:
-    """Without the character that PostgreSQL does not hold."""
-    if "\0" in f"{given.id}{given.text}{given.title}{''.join(map(str, chain(*given.metadata.items())))}":
-        known = {
-            key.replace("\0", _LOST): one.replace("\0", _LOST) if isinstance(one, str) else one
-            for key, one in given.metadata.items()
-        }
-        passage_id, text, title = (one.replace("\0", _LOST) for one in (given.id, given.text, given.title))
-        given = Passage(passage_id, text, title, known)
-    return given.storable()
-
-
 def _lock(connection: psycopg.Connection[Any], table: Table) -> None:
     """Held until the connection ends, also by a kill."""
     row = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (f"gnothi {table.table}",)).fetchone()
     if row is None or not row[0]:
-        raise IndexUnavailable(
-            f"{table.name} is being written by another build: one at a time. Wait until it has ended, then run this again."
-        )
+        raise IndexUnavailable(busy(table.name))
 
 
 def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
@@ -193,9 +157,7 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
     notes = read_notes(connection, table)
     if exists(connection, table.parts()):
         if "content" not in notes:
-            raise IndexUnavailable(
-                f"{table.name} is there, and no build of ours made it: it can be searched, not written. Name another table."
-            )
+            raise foreign(table.name, "table")
         check_vectors(notes, table.name, table.encoder)
         row = connection.execute(table.columns(), (METADATA, TERMS)).fetchone()
         if row is None or row[0] < 2:

@@ -1,0 +1,378 @@
+"""Questions over Wikipedia, the web or a collection of passages, in the official files and the hub's rows."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gnothi.datasets.records import Record, has, opened, read_records, reads
+from gnothi.types import Question
+
+# BEIR and MTEB: queries whose relevant passages are known, and no answers.
+
+_SPLITS = ("test", "dev", "train")
+
+
+def is_beir(first: Mapping[str, Any]) -> bool:
+    return isinstance(first.get("text"), str) and first.keys() - {"text", "metadata", "title"} in ({"_id"}, {"id"})
+
+
+def beir_beside(path: Path) -> Callable[[Record], Record]:
+    """Adds the judgements of ``qrels/test.tsv`` or ``.jsonl`` (else dev, train) beside the queries, where they lie there."""
+    folders = (path.parent / "qrels", path.parent.parent / "qrels")
+    files = [folder / f"{split}{end}" for split in _SPLITS for folder in folders for end in (".tsv", ".jsonl")]
+    relevant: dict[str, tuple[str, ...]] = {}
+    for query, passage in _judged(next((file for file in files if file.is_file()), None)):
+        relevant[query] = (*relevant.get(query, ()), passage)
+    return lambda record: replace(record, data={**record.data, "qrels": relevant.get(record.identity("_id", "id"))})
+
+
+@reads(
+    "beir",
+    "BEIR and MTEB: a file or folder whose name holds 'quer' (_id, text), with qrels beside it",
+    is_beir,
+    named="quer",
+    beside=beir_beside,
+)
+def beir(record: Record) -> Question:
+    """Metadata's ``supporting_ids`` are the passages that the judgements call relevant. There is no gold answer."""
+    relevant = record.data.get("qrels")
+    return Question(
+        id=record.identity("_id", "id"), text=record.text("text"), metadata={"supporting_ids": relevant} if relevant else {}
+    )
+
+
+def _judged(path: Path | None) -> Iterator[tuple[str, str]]:
+    """Query and passage of each line ``query-id corpus-id score`` (TREC's have a 0 in between) with a score above 0."""
+    if path is None:
+        return
+    if path.suffix == ".jsonl":
+        for record in read_records(path):
+            if isinstance(score := record.data.get("score"), int | float) and score > 0:
+                yield record.identity("query-id"), record.identity("corpus-id")
+        return
+    with opened(path) as file:
+        for line in file:
+            fields = line.decode("utf-8", "replace").split()
+            if len(fields) in (3, 4) and fields[-1].isdigit() and int(fields[-1]) > 0:
+                yield fields[0], fields[-2]
+
+
+# DPR's questions (Karpukhin et al. 2020), ``*.qa.csv``: a line is a question, a tab and a list of answers. There is no header.
+# NaturalQuestions, TriviaQA, SQuAD, WebQuestions and CuratedTREC as open questions.
+
+
+@reads(
+    "dpr",
+    "DPR's questions: files named *.qa.csv (question, a tab, a list of answers)",
+    lambda _: False,
+    ending=".qa.csv",
+    columns=("question", "answers"),
+)
+def dpr(record: Record) -> Question:
+    """The answers are written as a list of Python's. The id is the line's number, for the files have none."""
+    given = record.data.get("answers")
+    try:
+        found = ast.literal_eval(given) if isinstance(given, str) else given
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        found = None
+    if not isinstance(found, list):
+        raise record.invalid(f"answers = {given!r:.60}", "a list as Python writes it, such as ['one', 'two']")
+    answers = Record({"answers": found}, record.place, record.number).answers("answers")
+    return Question(id=record.identity("id"), text=record.text("question"), answers=answers, kind="one_hop")
+
+
+# KILT (Petroni et al. 2021): tasks over one Wikipedia, their answers each with the pages it rests on.
+
+
+def is_kilt(first: Mapping[str, Any]) -> bool:
+    return "id" in first and isinstance(first.get("input"), str) and isinstance(first.get("output"), list | type(None))
+
+
+@reads("kilt", "KILT: the official lines (input, output: answer, provenance), and the hub's", is_kilt)
+def kilt(record: Record) -> Question:
+    """Metadata's ``supporting`` names the titles of the pages. Outputs that are pages alone are no answers."""
+    given = record.data.get("output") or []
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        raise record.invalid(f"output = {given!r:.60}", 'a list of objects with "answer" or "provenance"')
+    found = [one for one in given if one.get("answer") is not None]
+    pages = [page for one in given for page in one.get("provenance") or [] if isinstance(page, Mapping)]
+    return Question(
+        id=record.identity("id"),
+        text=record.text("input"),
+        answers=Record({"output": found}, record.place, record.number).answers("output"),
+        metadata={"supporting": tuple(dict.fromkeys(str(page["title"]) for page in pages if page.get("title")))},
+    )
+
+
+# Natural Questions (Kwiatkowski et al. 2019) in full: the hub's rows, and Google's simplified lines.
+
+_YES_NO = {0: "no", 1: "yes", "NO": "no", "YES": "yes"}
+
+
+def is_natural_questions(first: Mapping[str, Any]) -> bool:
+    asked = first.get("question")
+    hub = isinstance(asked, Mapping) and "text" in asked and "document" in first
+    return "annotations" in first and (hub or {"question_text", "document_text"} <= first.keys())
+
+
+@reads(
+    "natural_questions",
+    "Natural Questions: the hub's rows (question: text; annotations), and Google's simplified lines (question_text)",
+    is_natural_questions,
+)
+def natural_questions(record: Record) -> Question:
+    """Gold answers are every annotator's short ones, and yes or no. The page stays in the file."""
+    try:
+        found = tuple(dict.fromkeys(_answers(record.data)))
+    except (AttributeError, IndexError, KeyError, TypeError):
+        raise record.invalid("annotations of another shape", "annotations with short_answers") from None
+    asked = record.data.get("question")
+    inside = Record(asked, record.place, record.number) if isinstance(asked, Mapping) else record
+    return Question(
+        id=record.identity("id", "example_id"),
+        text=inside.text("text") if inside is not record else record.text("question_text"),
+        answers=found,
+        kind="one_hop",
+    )
+
+
+def _answers(data: Mapping[str, Any]) -> list[str]:
+    given = data["annotations"]
+    if isinstance(given, Mapping):  # the hub turns a list of objects into an object of lists
+        texts = [str(text) for one in given["short_answers"] for text in one["text"]]
+        return [*texts, *(_YES_NO[one] for one in given["yes_no_answer"] if one in _YES_NO)]
+    tokens = str(data["document_text"]).split(" ") if "document_text" in data else []
+    spans = [(span["start_token"], span["end_token"]) for one in given for span in one["short_answers"]]
+    texts = [" ".join(tokens[start:end]) for start, end in spans]
+    return [*filter(None, texts), *(_YES_NO[one] for one in (one["yes_no_answer"] for one in given) if one in _YES_NO)]
+
+
+# NQ-open (Kwiatkowski et al. 2019; Lee et al. 2019): one question a line with its short answers, and nothing else.
+
+
+def is_nq_open(first: Mapping[str, Any]) -> bool:
+    return first.keys() == {"question", "answer"} and isinstance(first["answer"], list)
+
+
+@reads("nq_open", "NQ-open: the official lines (question, answer: a list), nothing else", is_nq_open)
+def nq_open(record: Record) -> Question:
+    """Any of the answers counts as right. The id is the line's number, for the official files have none."""
+    return Question(id=record.identity("id"), text=record.text("question"), answers=record.answers("answer"), kind="one_hop")
+
+
+# PopQA (Mallen et al. 2023): one-hop questions about entities, each with how often its subject is looked up.
+
+
+@reads(
+    "popqa",
+    "PopQA: the official table (TSV: question, possible_answers, s_pop ...), or the same keys as JSON",
+    has("question", "possible_answers", "s_pop"),
+    table=True,
+)
+def popqa(record: Record) -> Question:
+    """``kind`` is the relation asked for; metadata's ``popularity`` counts monthly page views of the subject."""
+    given, views = (record.data.get(key) for key in ("possible_answers", "s_pop"))
+    try:
+        answers = json.loads(given) if isinstance(given, str) else given
+        popularity = int(str(views))
+    except (ValueError, RecursionError):
+        raise record.invalid(
+            f"possible_answers = {given!r:.60}, s_pop = {views!r:.20}", "a JSON list of answers, a whole number"
+        ) from None
+    answered = Record({"possible_answers": answers}, record.place, record.number).answers("possible_answers")
+    kind = record.data.get("prop")
+    return Question(
+        id=record.identity("id"),
+        text=record.text("question"),
+        answers=answered,
+        kind=kind.strip().replace(" ", "_") if isinstance(kind, str) else "",
+        metadata={"popularity": popularity},
+    )
+
+
+# SelfAware (Yin et al. 2023): questions that can be answered among questions that nobody can.
+
+ANSWERABLE, UNANSWERABLE = "answerable", "unanswerable"
+
+
+@reads(
+    "selfaware",
+    "SelfAware: the official file (example: question_id, question, answer, answerable)",
+    has("question_id", "question", "answer", "answerable"),
+    container="example",
+)
+def selfaware(record: Record) -> Question:
+    """``kind`` and metadata's ``answerable`` say which sort it is; to abstain is right where there is no answer."""
+    answerable = record.data.get("answerable")
+    if not isinstance(answerable, bool):
+        raise record.invalid(f"answerable = {answerable!r:.60}", "true or false")
+    answers = record.answers("answer")
+    if answerable and not answers:
+        raise record.invalid("an answerable question without an answer", "a list of answers, or answerable false")
+    if answers and not answerable:
+        raise record.invalid(f"answerable = False with answer = {answers!r:.60}", "answer null, or answerable true")
+    source = record.data.get("source")
+    return Question(
+        id=record.identity("question_id"),
+        text=record.text("question"),
+        answers=answers,
+        kind=ANSWERABLE if answerable else UNANSWERABLE,
+        metadata={"answerable": answerable, **({"source": source} if isinstance(source, str) else {})},
+    )
+
+
+# SQuAD (Rajpurkar et al. 2016, 2018) and what keeps its form, as XQuAD: articles of paragraphs with their questions.
+
+
+def squad_questions(article: Record) -> Iterator[Record]:
+    """The questions of an article, each with its ``title``. The paragraphs stay in the file: index it to search them."""
+    if "paragraphs" not in article.data and "answers" in article.data:
+        yield article
+        return
+    title = article.data.get("title", "")
+    try:
+        asked = [{**one, "title": title} for paragraph in article.data["paragraphs"] for one in paragraph["qas"]]
+    except (KeyError, TypeError):
+        raise article.invalid("paragraphs of another shape", "paragraphs, each with qas") from None
+    for number, one in enumerate(asked, start=1):
+        yield Record(one, f"{article.place}, question {number}", article.number)
+
+
+def is_squad(first: Mapping[str, Any]) -> bool:
+    paragraphs = first.get("paragraphs")
+    official = isinstance(paragraphs, list) and all(isinstance(one, dict) and "qas" in one for one in paragraphs)
+    return official or (isinstance(first.get("question"), str) and "context" in first and _is_answers(first.get("answers")))
+
+
+@reads(
+    "squad",
+    "SQuAD 1.1 and 2.0, XQuAD: the official files (data: paragraphs, qas), and the hub's (question, context, answers: text)",
+    is_squad,
+    container="data",
+    records=squad_questions,
+)
+def squad(record: Record) -> Question:
+    """``metadata`` holds the article's title; of SQuAD 2.0 also whether the question is ``answerable``."""
+    given = record.data.get("answers")
+    hub = _is_hub(given)
+    if not hub and (
+        not isinstance(given, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in given)
+    ):
+        raise record.invalid(f"answers = {given!r:.60}", "a list of answers, each with its text")
+    answers = record.answers("answers")
+    title = record.data.get("title")
+    metadata: dict[str, Any] = {"title": str(title)} if title is not None else {}
+    if "is_impossible" in record.data:
+        metadata["answerable"] = not record.data["is_impossible"]
+    elif hub and not answers:
+        metadata["answerable"] = False
+    return Question(id=record.identity("id"), text=record.text("question"), answers=answers, metadata=metadata)
+
+
+def _is_answers(given: object) -> bool:
+    """Of a single question, as the hub or the official files have them."""
+    listed = isinstance(given, list) and given and all(isinstance(one, dict) and "answer_start" in one for one in given)
+    return bool(listed) or _is_hub(given)
+
+
+def _is_hub(answers: object) -> bool:
+    """The hub keeps a list of texts and one of places instead of a list of answers."""
+    return isinstance(answers, Mapping) and isinstance(answers.get("text"), list) and "answer_start" in answers
+
+
+# TriviaQA (Joshi et al. 2017): the official files of the reading comprehension and the unfiltered sets.
+
+_KEYS = {
+    "Answer": ("Value", "Aliases", "HumanAnswers", "NormalizedAliases"),
+    "answer": ("value", "aliases", "human_answers", "normalized_aliases"),  # as the hub spells them
+}
+_UNKNOWN = "<unk>"  # the hub's test set
+
+
+def is_triviaqa(first: Mapping[str, Any]) -> bool:
+    given = first.get("answer")
+    hub = isinstance(given, Mapping) and {"value", "aliases"} <= given.keys()
+    return {"Question", "QuestionId"} <= first.keys() or ({"question", "question_id"} <= first.keys() and hub)
+
+
+@reads(
+    "triviaqa",
+    "TriviaQA: the official files (Data: Question, QuestionId, Answer), and the hub's",
+    is_triviaqa,
+    container="Data",
+)
+def triviaqa(record: Record) -> Question:
+    """Any alias counts as right, also in TriviaQA's own normal form (NormalizedAliases), which turns punctuation into spaces
+    where ours drops it. Evidence documents are not read. A question without an answer (the test set) has no gold answer."""
+    key = record.first(tuple(_KEYS)) or "Answer"
+    given, names = record.data.get(key), _KEYS[key]
+    if given is not None and (not isinstance(given, Mapping) or names[0] not in given):
+        raise record.invalid(f"{key} = {given!r:.60}", f'an object with "{names[0]}" and "{names[1]}"')
+    answer = Record(given or {}, record.place, record.number)
+    found = [text for name in names if name in answer.data for text in answer.answers(name)]
+    if given is not None and not found:
+        raise record.invalid(f"an {key} without text", f'text under its "{names[0]}"')
+    source = next((one for name in ("QuestionSource", "question_source") if isinstance(one := record.data.get(name), str)), "")
+    return Question(
+        id=record.identity("QuestionId", "question_id"),
+        text=record.text("Question", "question"),
+        answers=tuple(dict.fromkeys(text for text in found if text != _UNKNOWN)),
+        metadata={"source": source} if source else {},
+    )
+
+
+# TruthfulQA (Lin et al. 2022): questions that invite a common falsehood, in the official table.
+
+COLUMNS = ("Question", "Best Answer", "Correct Answers", "Incorrect Answers")
+
+
+def is_truthfulqa(first: Mapping[str, Any]) -> bool:
+    return first.keys() >= set(COLUMNS)
+
+
+@reads("truthfulqa", f"TruthfulQA: the official table (CSV: {', '.join(COLUMNS)})", is_truthfulqa, table=True)
+def truthfulqa(record: Record) -> Question:
+    """Gold answers are the best and the correct ones; metadata holds ``incorrect_answers``, ``category`` and ``source``.
+    ``kind`` is adversarial or non_adversarial. The id is the row's number, for the table has none."""
+    answers = (record.text("Best Answer"), *_listed(record, "Correct Answers"))
+    extra = {
+        name.lower(): value for name in ("Category", "Source") if isinstance(value := record.data.get(name), str) and value
+    }
+    kind = record.data.get("Type")
+    return Question(
+        id=record.identity("id"),
+        text=record.text("Question"),
+        answers=tuple(dict.fromkeys(answers)),
+        kind=kind.strip().lower().replace("-", "_") if isinstance(kind, str) else "",
+        metadata={**extra, "incorrect_answers": _listed(record, "Incorrect Answers")},
+    )
+
+
+def _listed(record: Record, key: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part for text in record.text(key).split(";") if (part := " ".join(text.split()))))
+    if not found:
+        raise record.invalid(f"{key} = {record.data[key]!r:.60}", "answers with semicolons between them")
+    return found
+
+
+# WebQuestions (Berant et al. 2013): the official files, whose answers are written in Lisp.
+
+_DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()]*))\)')
+
+
+@reads("webquestions", "WebQuestions: the official files (utterance, targetValue)", has("utterance", "targetValue"))
+def webquestions(record: Record) -> Question:
+    """The id is the record's number, for the files have none."""
+    given = record.text("targetValue")
+    found = [quoted or bare for quoted, bare in _DESCRIPTION.findall(given)]
+    if not found:
+        raise record.invalid(f"targetValue = {given!r:.60}", "(list (description ...))")
+    return Question(
+        id=record.identity("id"), text=record.text("utterance"), answers=tuple(dict.fromkeys(found)), kind="one_hop"
+    )

@@ -1,5 +1,0 @@
-"""Indices of Elasticsearch, on one server or on several."""
-
-from gnothi.retrieval.servers.lucene.named import scheme
-
-SCHEME = scheme("elasticsearch")

@@ -1,1 +1,0 @@
-"""A SearXNG server as an index: what the web says."""
