@@ -75,7 +75,7 @@ def test_a_warning_at_opening_stays(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_pipe_is_as_wide_as_columns_says(said: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", said)
     assert terminal.width() == columns
-    lines = terminal.definitions([("k", "word " * 100), ("a" * 30, "word " * 100)])
+    lines = terminal.definitions([("k", "word " * 100), ("a" * 15, "word " * 100)])
     assert columns - 6 < max(map(len, lines)) <= columns
     assert terminal.console(to=io.StringIO()).width == (columns if said != "3" else 3)
 
