@@ -45,8 +45,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     """
     with suppress(ImportError), sleeping_threads():
         import torch
-    if name in LABORATORYS and (found := _laboratorys(Path(spec), settings)):
-        return *found, declared(Path(spec))
+    if name in LABORATORYS and (own := _laboratorys(Path(spec), settings)):
+        return *own, declared(Path(spec))
     try:
         import torch
         from transformers import AutoConfig, AutoTokenizer
