@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from gnothi.libraries import check_found, listed, reason
+from gnothi.libraries import check_found, listed, reason, sleeping_threads
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,15 @@ def test_weights_that_a_report_names() -> None:
         check_found([report], "$^")
     check_found([report], r"\.w$")
     check_found([], "$^")
+
+
+@pytest.mark.parametrize(("before", "inside"), [(None, "passive"), ("active", "active")])
+def test_threads_sleep_while_torch_is_imported_unless_told_otherwise(
+    before: str | None, inside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if before is not None:
+        monkeypatch.setenv("OMP_WAIT_POLICY", before)
+    with sleeping_threads():
+        assert os.environ["OMP_WAIT_POLICY"] == inside
+    assert os.environ.get("OMP_WAIT_POLICY") == before

@@ -11,6 +11,8 @@ from typing import Any, Literal, NoReturn, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gnothi.notebook import listing
+
 Site = Literal["ffn", "residual"]
 Position = Literal["fed_eos", "last", "predicting"]
 Finish = Literal["eos", "stop", "length"]
@@ -413,3 +415,11 @@ class Answer:
     rationale: str = ""
     evidence: tuple[Passage, ...] = ()
     uncertainty: float | None = None
+
+    def told(self) -> dict[str, object]:
+        """For a person to read, by name."""
+        evidence = [f"{one.title}: {one.text}" if one.title else one.text for one in self.evidence]
+        return {"answer": self.text, "because": self.rationale, "uncertainty": self.uncertainty, "evidence": evidence}
+
+    def _repr_html_(self) -> str:
+        return listing(self.told())

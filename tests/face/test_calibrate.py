@@ -13,6 +13,7 @@ from gnothi.calibration.file import read
 from gnothi.errors import PromiseRefused
 from gnothi.testing.model import Scripted
 from tests.cli.test_calibrate import teach
+from tests.test_notebook import Cells
 
 Run = Callable[..., tuple[int, str, str]]
 KEPT = ("signal", "threshold", "questions", "metric", "data_fingerprint")
@@ -59,6 +60,9 @@ def test_from_a_run(scripted: Scripted, tmp_path: Path) -> None:
     made = gnothi.calibrate("seakr", run.path, search_cost=0.05)
     assert (made.signal, made.answers_of, made.questions) == ("gram", "cot", 60)
     assert len(scripted.prompts) == asked
+    assert len(repr(made)) < 400
+    shown = dict(Cells(made._repr_html_()).rows)
+    assert (shown["signal"], float(shown["threshold"])) == ("gram", pytest.approx(made.threshold, rel=1e-3))
 
 
 TWO: dict[str, Any] = {"signal.samples": 2}

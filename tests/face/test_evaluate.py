@@ -17,6 +17,7 @@ from gnothi.runs.folder import read_config, read_rows
 from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, script
 from tests.patience import PATIENCE
+from tests.test_notebook import Cells
 
 Run = Callable[..., tuple[int, str, str]]
 METHODS = "rag,seakr"
@@ -104,3 +105,17 @@ def test_a_run_is_repeated_from_its_record(tmp_path: Path) -> None:
     first = gnothi.evaluate("lab", "rag", tmp_path / "one", limit=3, settings={"k": 2})
     again = gnothi.evaluate("lab", "rag", tmp_path / "two", limit=3, config=first.path / "config.toml")
     assert rows(again.path) == rows(first.path)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_run_shows_as_a_table_and_becomes_a_data_frame(tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="needs the extra 'parquet'")
+    run = gnothi.evaluate("lab", METHODS.split(","), tmp_path / "run", limit=4)
+    assert len(repr(run)) < 200
+    headings, *shown = Cells(run._repr_html_()).rows
+    assert headings[:3] == ["method", "n", "EM"]
+    assert [row[:2] for row in shown if row[0]] == [["rag", "4"], ["seakr", "4"]]
+    frame = run.to_pandas()
+    assert frame.groupby("method", sort=False).size().to_dict() == {"rag": 4, "seakr": 4}
+    assert frame.groupby("method")["em"].mean().to_dict() == {one.method: one.em for one in run.summary.methods}
+    assert list(frame["answer"]) == [row.answer for row in run.rows]

@@ -209,7 +209,7 @@ def test_closing_twice_does_no_harm_and_settings_are_shown(tmp_path: Path) -> No
 def test_the_public_names_are_there() -> None:
     for name in gnothi.__all__:
         assert getattr(gnothi, name) is not None
-    assert {"open", "evaluate", "calibrate", "Question"} <= set(dir(gnothi))
+    assert dir(gnothi) == sorted(gnothi.__all__)
 
 
 def test_several_seeds_are_several_samples() -> None:
@@ -218,3 +218,12 @@ def test_several_seeds_are_several_samples() -> None:
             return [decision.score for decision in rag.ask(covered_fact()[2]).decisions]
 
     assert draws(0) == draws(0) != draws(1)
+
+
+def test_results_show_as_tables() -> None:
+    with gnothi.open("seakr", model=model(), index=ScriptedRetriever([Passage("p", "It was Ada Bram.")])) as rag:
+        found, knowledge = rag.ask("Who <b> wrote it?"), rag.know("Who <b> wrote it?")
+    for one in (found, knowledge):
+        assert len(repr(one)) < 400
+        assert "Who &lt;b&gt; wrote it?" in one._repr_html_()
+    assert found.text in found.answer._repr_html_()

@@ -16,6 +16,7 @@ from gnothi.config import to_toml
 from gnothi.errors import MALFORMED, InvalidInput, OtherModel
 from gnothi.files import TOML_ERRORS, meant
 from gnothi.models.identity import Identity
+from gnothi.notebook import listing
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
 from gnothi.stats.probabilities import Platt
@@ -54,6 +55,20 @@ class Calibration:
     thinking: str = ""
     scores: tuple[float, ...] = ()
     path: Path | None = None
+
+    def told(self) -> dict[str, object]:
+        """For a person to read, by name."""
+        of = f"{self.questions:,} of {self.dataset}"
+        return {
+            "signal": self.signal, "threshold": self.threshold, "fires": self.fires, "method": self.method,
+            "model": self.model.name, "questions": of, "metric": self.metric, "date": self.date, "file": self.path,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<gnothi.Calibration {', '.join(f'{key} {value}' for key, value in self.told().items() if value is not None)}>"
+
+    def _repr_html_(self) -> str:
+        return listing(self.told())
 
     @property
     def source(self) -> str:

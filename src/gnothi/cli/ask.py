@@ -169,7 +169,7 @@ def _one(
             return await asking.ask_method(plan, sources, run, question, listeners)
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
-    below = screen if terminal.redraws(screen) and not as_json else None
+    below = screen if screen.is_interactive and not as_json else None
     with terminal.Waiting(f"opening model {sources.model} ...", below) as waiting:
         ready = waiting.stop if not (below or as_json) else partial(waiting.say, "thinking ...")
         with spending(budget):

@@ -100,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run and exit. Installed as the command ``gnothi``."""
     if arguments is None:
         _know_utf8()
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for all that a command loads: see libraries.sleeping_threads
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")

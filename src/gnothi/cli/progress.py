@@ -32,7 +32,7 @@ class RunProgress:
         self._bar: Any = None
         self._note = ""
         self._left: float | None = None
-        if terminal.redraws(console):
+        if console.is_interactive:
             columns = (
                 TextColumn("{task.description}"),
                 BarColumn(),

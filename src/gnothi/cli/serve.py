@@ -57,7 +57,10 @@ def serve(
     [server] and [setups.NAME] for several set-ups. Settings of the server: --set server.KEY=VALUE.
     """
     import asyncio
+    from importlib.util import find_spec
 
+    if missing := [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]:
+        raise MissingDependency(missing[0], "serving", "the server")
     from gnothi.report.terminal import console as terminal
     from gnothi.serving.setups import SETUPS, plans, server_settings
     from gnothi.session.plan import resolve
@@ -72,10 +75,8 @@ def serve(
         suits = resolve(request).methods[0].name
         request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     found = plans(request)
-    try:
-        from gnothi.serving.server import serve as run
-    except ImportError as error:
-        raise MissingDependency(str(error.name), "serving", "the server") from error
+    from gnothi.serving.server import serve as run
+
     for line in dict.fromkeys(line for plan in found.values() for line in plan.told):
         say(line)
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.concurrency import Loop
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.face import given
 from gnothi.face.loop import refuse_running_loop
 from gnothi.face.rag import Rag, _data, _spec
 from gnothi.methods import name_of
 from gnothi.models.remote.budget import Budget
+from gnothi.notebook import table
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
@@ -47,6 +48,26 @@ class Evaluation:
         text = io.StringIO()
         summary_table.show(console.console(to=text), self.summary)
         return f"{text.getvalue()}run: {self.path}"
+
+    def __repr__(self) -> str:
+        methods = ", ".join(one.method for one in self.summary.methods)
+        return f"<gnothi.Evaluation {methods}: {len(self.rows):,} rows, {self.failures:,} failed, in {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        from gnothi.report.terminal.summary_table import HEADINGS, lines
+
+        return table((cells for one in self.summary.methods for cells, _ in lines(one)), HEADINGS)
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row per method and question, in the columns of the ``questions.csv`` of ``gnothi report --csv``.
+        Raises MissingDependency without pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingDependency("pandas", "parquet", "a data frame") from error
+        from gnothi.report.tables import questions
+
+        return pandas.DataFrame(questions(self.rows))
 
     @property
     def failures(self) -> int:

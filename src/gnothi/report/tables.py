@@ -28,7 +28,7 @@ def write_tables(documents: Sequence[Document], sections: Sequence[Section], fol
     row, left from an earlier report, are removed."""
     tables: dict[str, list[Line]] = {}
     for document, section, name in zip(documents, sections, name_all(sections), strict=True):
-        add(tables, name, {**_numbers(document), "questions": _questions(section.rows)})
+        add(tables, name, {**_numbers(document), "questions": questions(section.rows)})
     return write(tables, folder)
 
 
@@ -172,7 +172,8 @@ def _cost(one: Costs) -> Line:
     return line | flat({"money": money}, {"money_": "per_thousand_"}) | paid
 
 
-def _questions(rows: Sequence[Row]) -> list[Line]:
+def questions(rows: Sequence[Row]) -> list[Line]:
+    """A line per method and question."""
     scores = {name: question_scores(found) for name, found in group(rows).items()}
     return [
         {

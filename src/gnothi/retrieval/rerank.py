@@ -16,7 +16,7 @@ from typing import Any
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
-from gnothi.libraries import check_found, reason, reports
+from gnothi.libraries import check_found, reason, reports, sleeping_threads
 from gnothi.protocols import Reranker
 from gnothi.schemes import Scheme
 from gnothi.weights import digest, files_of, version_of
@@ -288,7 +288,8 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
         raise ModelUnavailable(f"cannot load the re-ranker: got {name!r}, which is no folder. {_EXPECTED}")
     source = str(path) if path.is_dir() else source
     try:
-        from sentence_transformers import CrossEncoder
+        with sleeping_threads():
+            from sentence_transformers import CrossEncoder
         from transformers import AutoConfig
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the re-ranker {name!r}") from error

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gnothi.events import Decided, Event, Listener, Searched, Usage, found_nothing, listen
+from gnothi.notebook import listing
 from gnothi.protocols import Method
-from gnothi.report.numbers import counted
+from gnothi.report.numbers import counted, number
 from gnothi.seeding import question_scope
 from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
@@ -79,6 +80,14 @@ class Result:
             f"<gnothi.Result {self.text!r} by {self.method}, model {self.model!r}, index {self.index!r}: "
             f"{counted(usage.retrievals, 'search', 'searches')}, {found}, {counted(usage.model_calls, 'model call')}>"
         )
+
+    def _repr_html_(self) -> str:
+        usage = self.cost
+        cost = f"{counted(usage.retrievals, 'search', 'searches')}, {counted(usage.model_calls, 'model call')}"
+        decided = [f"{one.signal} {number(one.score)} at {number(one.threshold)}: {one.verdict}" for one in self.decisions]
+        about = {"decisions": decided, "method": self.method, "model": self.model, "index": self.index, "graph": self.graph}
+        wrong = {"probability wrong": self.probability_wrong}
+        return listing({"question": self.question.text, **self.answer.told(), **wrong, **about, "cost": cost})
 
     def as_dict(self, trace: bool = False) -> dict[str, Any]:
         """JSON-ready. ``retrievals`` is their number; ``searches`` tells each one's query and what it found; ``trace`` adds

@@ -9,6 +9,8 @@ from gnothi.calibration.gate import gate_of
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event, Usage
 from gnothi.methods.steps.gating import threshold_of
+from gnothi.notebook import listing
+from gnothi.report.numbers import number
 from gnothi.session.asking import ask_method
 from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
@@ -31,6 +33,14 @@ class Knowledge:
     probability_wrong: float | None
     seconds: float
     events: tuple[Event, ...]
+
+    def __repr__(self) -> str:
+        knows = "knows" if self.knows else "does not know"
+        gate = f"{self.signal} {number(self.score)} at {number(self.threshold)}"
+        return f"<gnothi.Knowledge {knows} {self.question.text!r}: {gate}, draft {self.draft!r}>"
+
+    def _repr_html_(self) -> str:
+        return listing({key.replace("_", " "): value for key, value in self.as_dict().items() if key != "usage"})
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""

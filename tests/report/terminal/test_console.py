@@ -69,3 +69,29 @@ def test_a_warning_at_opening_stays(capsys: pytest.CaptureFixture[str]) -> None:
         log.warning("[slow] here")
     assert capsys.readouterr().err == "warning: [slow] here\n"
     assert "warning: [slow] here\n" in out.getvalue()
+
+
+@pytest.mark.parametrize(("said", "columns"), [("60", 60), ("120", 120), ("3", 20), ("", 80), ("wide", 80)])
+def test_a_pipe_is_as_wide_as_columns_says(said: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", said)
+    assert terminal.width() == columns
+    lines = terminal.definitions([("k", "word " * 100), ("a" * 15, "word " * 100)])
+    assert columns - 6 < max(map(len, lines)) <= columns
+    assert terminal.console(to=io.StringIO()).width == (columns if said != "3" else 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "coloured"), [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)]
+)
+def test_a_pipe_is_coloured_where_that_is_asked_for_and_never_redrawn(
+    told: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    out = io.StringIO()
+    screen = terminal.console(to=out)
+    screen.print("x", style="green")
+    assert ("\x1b[32m" in out.getvalue()) == coloured
+    assert not screen.is_interactive

@@ -101,9 +101,9 @@ def _turned(states: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 class FeedForward(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
-        sizes = config.hidden_size, config.intermediate_size
-        self.gate_proj, self.up_proj = (nn.Linear(*sizes, bias=config.mlp_bias) for _ in range(2))
-        self.down_proj = nn.Linear(*reversed(sizes), bias=config.mlp_bias)
+        outer, inner, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
+        self.gate_proj, self.up_proj = (nn.Linear(outer, inner, bias=bias) for _ in range(2))
+        self.down_proj = nn.Linear(inner, outer, bias=bias)
 
     def forward(self, states: Tensor) -> Tensor:
         found: Tensor = self.down_proj(functional.silu(self.gate_proj(states)) * self.up_proj(states))
@@ -118,7 +118,8 @@ class Layer(nn.Module):
 
     def forward(self, states: Tensor, *about: Any) -> Tensor:
         states = states + self.self_attn(self.input_layernorm(states), *about)
-        return states + self.mlp(self.post_attention_layernorm(states))
+        whole: Tensor = states + self.mlp(self.post_attention_layernorm(states))
+        return whole
 
 
 class Decoder(nn.Module):
@@ -127,7 +128,8 @@ class Decoder(nn.Module):
         # One that is given its weights draws none, for which torch would import its compiler. Not frozen: torch chooses a
         # product by that.
         weights = torch.empty(config.vocab_size, config.hidden_size)
-        self.embed_tokens = nn.Embedding.from_pretrained(weights, freeze=False)
+        given: Any = nn.Embedding.from_pretrained
+        self.embed_tokens: nn.Embedding = given(weights, freeze=False)
         self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_hidden_layers))
         self.norm = Norm(config)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gnothi.errors import GnothiError, MissingDependency, ModelUnavailable
-from gnothi.libraries import listed, reason
+from gnothi.libraries import listed, reason, sleeping_threads
 from gnothi.models import habits
 from gnothi.models.engine.arguments import load_arguments
 from gnothi.models.places import EXPECTED, Place, locate
@@ -43,8 +43,10 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
 
     Raises ModelUnavailable when there is no such model or it cannot be read, MissingDependency without torch or transformers.
     """
-    if name in LABORATORYS and (found := _laboratorys(Path(spec), settings)):
-        return *found, declared(Path(spec))
+    with suppress(ImportError), sleeping_threads():
+        import torch
+    if name in LABORATORYS and (own := _laboratorys(Path(spec), settings)):
+        return *own, declared(Path(spec))
     try:
         import torch
         from transformers import AutoConfig, AutoTokenizer

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPED_WIDTH = 80
-_NARROWEST = 10  # columns of text, however narrow the terminal
+_NARROWEST = 20  # columns, however few there are
 
 
 def console(stderr: bool = False, to: TextIO | None = None) -> Console:
@@ -31,24 +31,19 @@ def console(stderr: bool = False, to: TextIO | None = None) -> Console:
             raise BrokenPipeError
 
     stream = to or (sys.stderr if stderr else sys.stdout)
-    columns = None if stream.isatty() else _told() or PIPED_WIDTH
-    return Piped(file=stream, highlight=False, emoji=False, markup=False, width=columns)
+    options: dict[str, Any] = {} if stream.isatty() else {"width": _told() or PIPED_WIDTH, "force_interactive": False}
+    return Piped(file=stream, highlight=False, emoji=False, markup=False, **options)
 
 
 def width() -> int:
     """Columns for text on standard output: what COLUMNS says, else the terminal's, at most 80."""
-    return _told() or min(shutil.get_terminal_size((PIPED_WIDTH, 0)).columns, PIPED_WIDTH)
+    return max(_told() or min(shutil.get_terminal_size((PIPED_WIDTH, 0)).columns, PIPED_WIDTH), _NARROWEST)
 
 
 def _told() -> int:
     """What COLUMNS says, 0 where that is no number."""
     said = os.environ.get("COLUMNS", "")
     return int(said) if said.isdecimal() else 0
-
-
-def redraws(screen: Console) -> bool:
-    """Whether spinners and bars can be drawn: on a terminal, not where FORCE_COLOR colours a file."""
-    return bool(screen.is_terminal and screen.file.isatty())
 
 
 class Waiting:
@@ -65,7 +60,7 @@ class Waiting:
         from rich.status import Status
 
         screen = screen or console(stderr=True)
-        self._status = Status(message, console=screen) if redraws(screen) else None
+        self._status = Status(message, console=screen) if screen.is_interactive else None
         line = partial(click.echo, file=sys.stderr)
         told, warned = (self.say, partial(screen.print, markup=False, highlight=False)) if self._status else (line, line)
         self._handler = _Telling(told, warned, logging.DEBUG if self._status else logging.INFO)
@@ -127,7 +122,7 @@ def wrap(text: str, width: int) -> list[str]:
     """``text``, cleaned, in lines of at most ``width`` columns (wide letters take two); never empty."""
     from rich.text import Text
 
-    lines = Text(clean(text)).wrap(console(), max(width, _NARROWEST))
+    lines = Text(clean(text)).wrap(console(), width)
     return [line.plain.rstrip() for line in lines] or [""]
 
 

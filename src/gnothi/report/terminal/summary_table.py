@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SIGNIFICANT = 0.05
+HEADINGS = ("method", "n", "EM", "F1", "acc.", "retr.", "srch", "calls", "tokens", "sec.", "AUROC")
 
 
 def show(console: Console, summary: Summary, title: str = "") -> None:
@@ -24,9 +25,8 @@ def show(console: Console, summary: Summary, title: str = "") -> None:
     the data set's name where none is given."""
     said = f"{title or summary.dataset}: means per question, 95 % intervals below; retr.: share of questions with a search"
     paragraph(console, said)
-    headings = ("method", "n", "EM", "F1", "acc.", "retr.", "srch", "calls", "tokens", "sec.", "AUROC")
-    rows = [row for method in summary.methods for row in _rows(method)]
-    show_table(console, headings, rows, spare=("sec.", "F1", "calls", "tokens", "srch", "acc."))
+    rows = [row for method in summary.methods for row in lines(method)]
+    show_table(console, HEADINGS, rows, spare=("sec.", "F1", "calls", "tokens", "srch", "acc."))
     _reached(console, summary.methods)
     for found in summary.signals:
         _signals(console, found)
@@ -53,7 +53,8 @@ def show_costs(console: Console, document: Document) -> None:
             )
 
 
-def _rows(method: Method) -> Iterator[Row]:
+def lines(method: Method) -> Iterator[Row]:
+    """Its means, and below them the intervals."""
     tokens = None if method.prompt_tokens is None else method.prompt_tokens + (method.generated_tokens or 0)
     shares = [share(value) for value in (method.em, method.f1, method.accuracy, method.retrieval_rate)]
     costs = [number(method.retrievals), number(method.model_calls), thousands(tokens), number(method.seconds)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
-from gnothi.libraries import check_found, reason, reports
+from gnothi.libraries import check_found, reason, reports, sleeping_threads
 from gnothi.registry import Registry
 from gnothi.retrieval.rerank import quiet
 from gnothi.retrieval.scripts import normal
@@ -173,7 +173,8 @@ def load_sentence_model(name: str, expected: str = EXPECTED) -> Any:
     if not path.is_dir() and (path.exists() or elsewhere):
         raise ModelUnavailable(f"cannot load the encoder: got {name!r}, which is no folder. Expected {expected}")
     try:
-        from sentence_transformers import SentenceTransformer
+        with sleeping_threads():
+            from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
     try:
