@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,16 @@ def test_a_plain_one_goes_to_the_methods_whose_signal_has_it() -> None:
         planned("direct,seakr", "direct.signal.samples=5")
     with pytest.raises(InvalidSetting, match=r"direct measures perplexity.*rag measures perplexity"):
         planned("direct,rag", "signal.samples=5")
+
+
+def test_a_run_is_repeated_with_another_signal(tmp_path: Path) -> None:
+    """What its record says of the signal that it had is no mistake."""
+    file = tmp_path / "config.toml"
+    file.write_text(config.to_toml({"seakr.signal": "gram", "seakr.signal.samples": 4, "signal.top_k": 3}))
+    (seakr,) = plan_methods(["seakr"], read_settings(file))
+    assert (seakr.values["signal"], seakr.values["signal.samples"], seakr.values["signal.top_k"]) == ("gram", 4, 3)
+    (seakr,) = plan_methods(["seakr"], read_settings(file, overrides=["signal=perplexity"]))
+    assert not any(key.startswith("signal.") for key in seakr.values)
 
 
 def test_a_misspelt_one_is_told_those_of_signals() -> None:
