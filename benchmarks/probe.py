@@ -198,7 +198,13 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     finally:
         for model in models.values():
             await model.aclose()
-    return {"batch": given.batch, "passages": given.passages, "k": settings.samples, "rounds": rounds, **shares(rounds)}
+    return {
+        "batch": given.batch,
+        "passages": given.passages,
+        "k": settings.measuring.samples,
+        "rounds": rounds,
+        **shares(rounds),
+    }
 
 
 def shares(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, Any]:

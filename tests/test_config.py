@@ -157,3 +157,17 @@ def test_malformed_layers_are_errors(tmp_path: Path) -> None:
 def test_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("k = 3\n", encoding="utf-8-sig")
     assert config.load_toml(tmp_path / "c.toml") == {"k": 3}
+
+
+@given(st.dictionaries(st.sampled_from(["signal", "signal.samples", "seakr.signal", "seakr.signal.alpha", "k"]), st.text()))
+def test_a_signal_and_its_settings_are_one_table_of_a_file(values: dict[str, str]) -> None:
+    """TOML has no key that is a text and a table: there, ``signal`` is the ``name`` in the table."""
+    assert config.flatten(tomllib.loads(config.to_toml(values))) == values
+
+
+def test_the_name_in_other_tables_is_a_key() -> None:
+    assert config.flatten({"model": {"name": "lab"}, "signal": {"name": "gram", "alpha": 1}}) == {
+        "model.name": "lab",
+        "signal": "gram",
+        "signal.alpha": 1,
+    }

@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
@@ -226,6 +226,12 @@ def as_text(value: object) -> str:
 
 def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
     """The settable fields of a dataclass by dotted key, nested dataclasses flattened."""
+    return dict(_settings_of(cls, prefix))
+
+
+@cache
+def _settings_of(cls: type[Any], prefix: str) -> Mapping[str, Setting]:
+    """Resolving a class's annotations takes milliseconds, and a request asks many times."""
     hints = typing.get_type_hints(cls, include_extras=True)
     found: dict[str, Setting] = {}
     for item in fields(cls):
@@ -235,7 +241,7 @@ def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
         if _is_plain(annotation):
             found[key] = Setting(key, annotation, _default(item), str(item.metadata.get("help", "")))
         elif isinstance(annotation, type) and is_dataclass(annotation) and (nested := _default(item)) is not MISSING:
-            for inner, setting in settings_of(annotation, f"{key}.").items():
+            for inner, setting in _settings_of(annotation, f"{key}.").items():
                 found[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))
     return found
 

@@ -76,6 +76,7 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("settings", "method", "given", "said"),
     [
+        ({"form": "simple", "samples": 20}, "compose", ["gate=gram"], "samples = 20, which is signal.samples now"),
         ({"form": "multi_hop"}, "compose", ["gate=gram"], "of single sentences (form = multi_hop), got method compose"),
         ({"form": "simple"}, "seakr", [], "of whole replies, got method seakr with scores of single sentences"),
         ({}, "seakr", [], r"Use form='simple', calibrate anew"),  # recorded outcomes are of whole replies

@@ -34,9 +34,7 @@ def test_it_is_the_command_lines(scripted: Scripted, gnothi_run: Run, tmp_path: 
         written = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.1, out=tmp_path / "held.toml")
     assert kept(typed) == kept(held) == kept(written) == kept(read(tmp_path / "held.toml"))
     asked = len(scripted.prompts)
-    gnothi.calibrate(
-        "seakr", "lab:one_hop", limit=60, search_cost=0.1, out=tmp_path / "held.toml", form="simple", **{"signal.samples": 4}
-    )
+    gnothi.calibrate("seakr", "lab:one_hop", limit=60, search_cost=0.1, out=tmp_path / "held.toml", form="simple", **FOUR)
     assert len(scripted.prompts) == asked  # answers are kept beside the file
     with gnothi.open("seakr", form="simple", signal={"samples": 4}, calibration=held) as rag:
         assert rag.settings["threshold"] == held.threshold
@@ -66,6 +64,7 @@ def test_from_a_run(scripted: Scripted, tmp_path: Path) -> None:
 
 
 TWO: dict[str, Any] = {"signal.samples": 2}
+FOUR: dict[str, Any] = {"signal.samples": 4}
 
 
 def test_every_signal_and_the_best_one(scripted: Scripted, gnothi_run: Run, tmp_path: Path) -> None:

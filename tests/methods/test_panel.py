@@ -30,6 +30,10 @@ def script(prompt: Prompt) -> list[Reply]:
     return [Reply(chain.format(town, town), (-0.3,), doubt=0.4) for town in ("Kestrel", "Ulm", "Kestrel")]
 
 
+def measuring(**settings: Any) -> dict[str, Any]:
+    return {f"signal.{key}": value for key, value in settings.items()}
+
+
 async def answered(
     name: str, capabilities: Capabilities = EVERYTHING, **settings: Any
 ) -> tuple[Answer, dict[str, float | None]]:
@@ -45,12 +49,12 @@ async def answered(
 @pytest.mark.parametrize(("reason", "other"), [(True, "cot"), (False, "direct")])
 @pytest.mark.parametrize("signal", [None, "consistency"])
 async def test_the_answer_is_that_of_a_method_from_memory(reason: bool, other: str, signal: str | None) -> None:
-    answer, _ = await answered("panel", reason=reason, signal=signal, **{"signal.samples": 5})
-    assert answer == (await answered(other, signal=signal, **{"signal.samples": 5}))[0]
+    answer, _ = await answered("panel", reason=reason, signal=signal, **measuring(samples=5))
+    assert answer == (await answered(other, signal=signal, **measuring(samples=5)))[0]
 
 
 async def test_every_signal_at_every_place() -> None:
-    _, scores = await answered("panel", reason=True, **{"signal.samples": 6, "signal.layer": 1})
+    _, scores = await answered("panel", reason=True, **measuring(samples=6, layer=1))
     elsewhere = [
         f"gram.{site}.{position}" for site in SITES for position in POSITIONS if (site, position) != ("ffn", "fed_eos")
     ]
@@ -68,7 +72,7 @@ async def test_every_signal_at_every_place() -> None:
 
 
 async def test_the_place_that_is_set_has_the_plain_name() -> None:
-    _, scores = await answered("panel", **{"signal.site": "residual", "signal.position": "last"})
+    _, scores = await answered("panel", **measuring(site="residual", position="last"))
     assert "gram.ffn.fed_eos" in scores
     assert "gram.residual.last" not in scores
     assert place_of("gram") == ("gram", {"form": "simple"})

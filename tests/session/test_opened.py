@@ -20,6 +20,7 @@ from gnothi.session import sources
 from gnothi.session.data import LAB_QUESTIONS, load_questions
 from gnothi.session.plan import Request, resolve
 from gnothi.session.record import of_settings
+from gnothi.session.searches import SearchSettings
 from gnothi.testing.model import Scripted
 from gnothi.types import Passage
 from tests.command_line import stand_in
@@ -162,7 +163,7 @@ def test_each_model_takes_the_settings_of_its_kind() -> None:
     }
     with pytest.raises(InvalidSetting, match=r"'model\.gpu_memory' is of models under vLLM, got lab, openai:judge"):
         sources.model_settings(["lab", "openai:judge"], given)
-    recorded = of_settings(built, given)
+    recorded = of_settings(built, given, SearchSettings())
     assert recorded["model.settings.device"] == "cpu"
     assert recorded["execution.model.settings.price_in"] == "2"
     assert recorded["model.settings.base_url"].startswith("http")

@@ -11,6 +11,7 @@ from gnothi.calibration.seen import same_questions
 from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import PlannedMethod, name_of
+from gnothi.methods.steps.settings import SECTION
 from gnothi.models.identity import Identity, identify
 
 _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
@@ -112,6 +113,12 @@ def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> 
             "<--ignore-mismatch>."
         )
     for key, value in got.items():
+        before = key.removeprefix(f"{SECTION}.")
+        if before != key and before in found.settings:
+            raise InvalidSetting(
+                f"<--calibration>: {found.source} is of an older version: it says {before} = "
+                f"{as_text(found.settings[before])}, which is {key} now. Calibrate anew, or add <--anyway>."
+            )
         if key in found.settings and not _same(value, found.settings[key]):
             raise InvalidSetting(
                 f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "

@@ -91,9 +91,9 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
     plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
     check_keys(plain, names)
     planned = tuple(_planned(name, plain, settings.section(name)) for name in dict.fromkeys(names))
-    for key in plain:
-        if all(key not in method.given for method in planned):
-            _refuse_unmeasured(key, plain[key], planned)
+    for key, one in plain.items():
+        if all(key not in method.given and not _superseded(method.name, one, method.given) for method in planned):
+            _refuse_unmeasured(key, one, planned)
     return planned
 
 
@@ -117,7 +117,7 @@ def _planned(name: str, plain: Mapping[str, Given], own: Mapping[str, Given]) ->
             values |= config.check({key: one}, known, f"method {name}")
         else:
             del given[key]
-            if key in own:
+            if key in own and not _superseded(name, one, given):
                 _refuse_unmeasured(key, one, [PlannedMethod(name, values, given, {})])
     methods.check(name, values)
     named = {
@@ -138,6 +138,13 @@ def takes(name: str, settings: Settings) -> set[str]:
     given = _stronger(settings.given, settings.section(name), known := methods.settings_of(name))
     has = settings_of_signals(name, {key: one.value for key, one in given.items()})
     return {key for key in known if key in has or not key.startswith(_OF_SIGNALS)}
+
+
+def _superseded(name: str, one: Given, given: Mapping[str, Given]) -> bool:
+    """Whether the signal was named nearer to the command than its setting, as where a run is repeated with another signal."""
+    gating = methods.gating_of(name)
+    named = (given.get(key) for key in (SECTION, gating.signal if gating else None) if key)
+    return any(other.layer > one.layer for other in named if other)
 
 
 def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod]) -> None:

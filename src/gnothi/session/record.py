@@ -20,7 +20,7 @@ from gnothi.registry import BUILT_IN, GIVEN
 from gnothi.runs.journal import EXECUTION
 from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.plan import Asked, Plan
-from gnothi.session.sources import search_settings
+from gnothi.session.searches import SearchSettings
 from gnothi.signals.registry import SIGNALS
 from gnothi.types import Demonstration
 from gnothi.version import __version__
@@ -89,12 +89,12 @@ def of_sources(plan: Plan, named: Mapping[str, Named]) -> dict[str, Any]:
     return {
         **{key: None if source is None else name_of(source) for key, (_, source) in every.items()},
         **_objects(every | further),
-        **of_settings(plan.models, plan.settings),
+        **of_settings(plan.models, plan.settings, plan.sources.searches),
         **fingerprints(every | further),
     }
 
 
-def of_settings(models: Mapping[str, CallCache], settings: Settings) -> dict[str, Any]:
+def of_settings(models: Mapping[str, CallCache], settings: Settings, searches: SearchSettings) -> dict[str, Any]:
     """What was given for models and searches, and where models behind an API are asked. Settings that results do not depend on
     stand under ``execution.``."""
     built = models.values()
@@ -107,7 +107,7 @@ def of_settings(models: Mapping[str, CallCache], settings: Settings) -> dict[str
         if isinstance(one, RemoteSettings):
             recorded[f"{_MODEL}base_url"] = one.located().base_url
     if searching := settings.section(INDEX_SECTION):
-        values = config.resolved(search_settings(settings))
+        values = config.resolved(searches)
         # "index" itself is the index's name.
         recorded |= {f"{SEARCHES}{key}": values[key] for key in searching}
     return recorded

@@ -1,0 +1,117 @@
+"""From what was given to methods with typed values: once, and to those alone that have a use for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gnothi
+from gnothi import config, methods
+from gnothi.config import read_settings
+from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.methods.planned import PlannedMethod, plan_methods
+from gnothi.methods.steps.settings import settings_of
+from gnothi.session.opened import Opened
+from gnothi.session.plan import Request, resolve
+from gnothi.signals import registry
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ScriptedRetriever
+
+
+def planned(names: str, *overrides: str) -> tuple[PlannedMethod, ...]:
+    return plan_methods(names.split(","), read_settings(overrides=overrides))
+
+
+@pytest.fixture
+def converted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often a value was converted, by key."""
+    counted: Counter[str] = Counter()
+    convert = config.convert
+
+    def counting(value: object, annotation: Any, key: str, source: str = "") -> Any:
+        counted[key] += 1
+        return convert(value, annotation, key, source)
+
+    monkeypatch.setattr(config, "convert", counting)
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("rag", {"k": "5"}),
+        ("rag", {"k": "5", "signal": "gram", "signal.samples": "3", "signal.layer": "0"}),
+        ("keqa", {"tries": "3", "alpha": "0.6"}),
+        ("compose", {"gate": "consistency", "gate_threshold": "0.3", "rag.k": "2", "signal.temperature": "0.7"}),
+    ],
+)
+def test_a_text_is_converted_once_from_the_request_to_the_method(
+    converted: Counter[str], method: str, settings: dict[str, str]
+) -> None:
+    given = read_settings(overrides=[f"{key}={value}" for key, value in settings.items()])
+    plan = resolve(Request(methods=[method], model=Scripted({}), index=ScriptedRetriever([]), settings=given))
+    ready = Opened(plan.sources.model, ScriptedRetriever([])).method(plan.methods[0])
+    assert converted == dict.fromkeys((key for key in settings if not key.startswith("rag.")), 1)
+    assert asyncio.run(_nothing(ready)) == method
+
+
+async def _nothing(method: Any) -> str:
+    return str(method.name)
+
+
+def test_a_python_keyword_is_converted_once(converted: Counter[str]) -> None:
+    with gnothi.open("rag", k="5", signal={"name": "gram", "samples": 3}) as rag:
+        assert (rag.settings["k"], rag.settings["signal.samples"]) == (5, 3)
+    assert converted == {"k": 1, "signal": 1, "signal.samples": 1}
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_a_signal_has_its_settings_and_no_others(name: str) -> None:
+    keys, given = settings_of(name), [f"signal={name}"]
+    probe = ["signal.probe=lab"] if registry.reads_probe(name) else []
+    (method,) = planned("rag", *given, *probe)
+    assert {key for key in method.values if key.startswith("signal.")} == set(keys)
+    for key in methods.settings_of("rag"):
+        if key.startswith("signal.") and key not in keys:
+            value = config.as_text(methods.settings_of("rag")[key].default) if key != "signal.probe" else "lab"
+            with pytest.raises(
+                InvalidSetting, match=rf"{key}.*rag measures {name}, with the settings: {', '.join(sorted(keys))}"
+            ):
+                planned("rag", *given, *probe, f"{key}={value}")
+
+
+def test_a_plain_one_goes_to_the_methods_whose_signal_has_it() -> None:
+    direct, seakr = planned("direct,seakr", "signal.samples=5")
+    assert "signal.samples" not in direct.values
+    assert seakr.values["signal.samples"] == 5
+    with pytest.raises(InvalidSetting, match="direct measures perplexity"):
+        planned("direct,seakr", "direct.signal.samples=5")
+    with pytest.raises(InvalidSetting, match=r"direct measures perplexity.*rag measures perplexity"):
+        planned("direct,rag", "signal.samples=5")
+
+
+def test_a_run_is_repeated_with_another_signal(tmp_path: Path) -> None:
+    """What its record says of the signal that it had is no mistake."""
+    file = tmp_path / "config.toml"
+    file.write_text(config.to_toml({"seakr.signal": "gram", "seakr.signal.samples": 4, "signal.top_k": 3}))
+    (seakr,) = plan_methods(["seakr"], read_settings(file))
+    assert (seakr.values["signal"], seakr.values["signal.samples"], seakr.values["signal.top_k"]) == ("gram", 4, 3)
+    (seakr,) = plan_methods(["seakr"], read_settings(file, overrides=["signal=perplexity"]))
+    assert not any(key.startswith("signal.") for key in seakr.values)
+
+
+def test_a_misspelt_one_is_told_those_of_signals() -> None:
+    with pytest.raises(UnknownName) as refused:
+        planned("seakr", "signal.smaples=5")
+    assert all(key.startswith("signal.") for key in refused.value.valid)
+    with pytest.raises(InvalidSetting, match=r"signal\.samples"):
+        planned("seakr", "samples=5")
+
+
+def test_a_method_that_measures_every_signal_has_all_of_them() -> None:
+    every = {key for name in registry.names() for key in settings_of(name)}
+    assert {key for key in planned("panel")[0].values if key.startswith("signal.")} == every
