@@ -162,7 +162,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
             run = [str(folder / "calibration"), "--method", "panel", "--never", "panel", "--always", "rag"]
             yield f"threshold of {name}", ["calibrate", *run, "--signal", signal or best, *weighed, "--out", file]
     if "adaptive_rag" in wanted:
-        learns = ["--metric", METRIC, "--out", str(folder / "classifier")]
+        learns = ["--set", f"metric={METRIC}", "--out", str(folder / "classifier")]
         yield "classifier", ["train", "complexity", str(folder / "calibration"), *learns]
     yield "test: the ends", ["eval", split["test"], "--method", both, *asked, *probe, "--out", str(folder / "test")]
     for name in METHODS:

@@ -433,7 +433,7 @@ def test_an_interrupted_study_goes_on_and_ends_the_same(gnothi_json: Json, mine:
     assert 2 <= kept[1] < 10
     if how == signal.SIGINT:
         assert process.returncode == 130, said
-        assert f"interrupted. {sum(kept)} of 20 answers are kept in {out}; the same command goes on from there." in said
+        assert f"interrupted. {sum(kept)} of 20 answers are kept in {out}. Run the same command again to resume." in said
     first = (out / "seakr" / "rows.jsonl").read_bytes()
     resumed = gnothi_json(*arguments)
     assert set((out / "seakr" / "rows.jsonl").read_bytes().splitlines()) == set(first.splitlines())

@@ -452,7 +452,7 @@ def test_by_one_command_every_signal_and_the_best_one(
     code, shown, err = gnothi(*command)
     assert code == 0, err
     assert "60 questions are asked from memory, then with a search" in err
-    assert "panel-lab-one_hop.toml.runs: interrupted, the same command" in " ".join(err.split())
+    assert "panel-lab-one_hop.toml.runs: run the same command again" in " ".join(err.split())
     assert "is worth most on questions that its threshold was not chosen on" in " ".join(shown.split())
     assert "recommended: this gate. Against always searching it saves" in shown
     made = read(tmp_path / "panel-lab-one_hop.toml")

@@ -243,7 +243,7 @@ def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path, how
     kept = len(read_rows(out))
     assert process.returncode == 128 + how, said
     assert process.said == ""
-    assert f"interrupted. {kept} of 60 answers are kept in {out}; the same command goes on from there." in said
+    assert f"interrupted. {kept} of 60 answers are kept in {out}. Run the same command again to resume." in said
     assert "Traceback" not in said
     assert 3 <= kept < 60
     _, shown, _ = gnothi("report", str(out))

@@ -335,7 +335,7 @@ def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Ru
     arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "20", "--out", str(out))
     code, said, err = gnothi(*arguments, "--max-tokens", "1500")
     assert (code, said, out.exists()) == (1, "", False)
-    assert f"What is finished is kept in {out}.runs; the same command goes on" in err
+    assert f"answers are kept in {out}.runs. Run the same command again" in err
     requests = len(server.requests)
     code, _, err = gnothi(*arguments)
     assert (code, "charged: " in err) == (0, True)

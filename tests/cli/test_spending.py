@@ -17,12 +17,12 @@ def test_an_interruption_says_what_is_kept(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(click.exceptions.Exit) as ended, stoppable(Path("out")):
         raise KeyboardInterrupt
     assert ended.value.exit_code == INTERRUPTED
-    said = "gnothi: interrupted. What is finished is kept in out; the same command goes on from there.\n"
+    said = "gnothi: interrupted. What is finished is kept in out. Run the same command again to resume.\n"
     assert capsys.readouterr().err == said
 
 
 def test_a_spent_budget_says_what_is_kept() -> None:
-    kept = r"^spent\. 3 answers are kept in out; the same"
+    kept = r"^spent\. 3 answers are kept in out\. Run the same"
     with pytest.raises(BudgetSpent, match=kept), stoppable(Path("out"), lambda: "3 answers are"):
         raise BudgetSpent("spent.")
     with pytest.raises(TooManyFailures, match=r"^too many\.$"), stoppable(Path("out")):

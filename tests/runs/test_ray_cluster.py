@@ -107,7 +107,7 @@ def test_a_command_that_is_asked_to_end_says_what_is_kept(cluster: Any, tmp_path
         assert driver.wait(120) == 128 + signal.SIGTERM, said.read_text()
     finally:
         driver.kill()
-    assert "the same command goes on from there" in said.read_text()
+    assert "Run the same command again to resume" in said.read_text()
     assert "SIGTERM received" not in said.read_text()
     assert 3 <= len(read_rows(out)) < 400
 

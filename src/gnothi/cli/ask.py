@@ -28,20 +28,20 @@ _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisio
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[QUESTION]")
-@options.file("--file", "Answer the questions of this file: one a line, or JSON Lines as `gnothi list datasets` reads.")
+@options.file("--file", "Answer the questions in FILE: one per line, or a format of `gnothi list datasets`.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="With --file: the folder that keeps answers as they are finished; an unfinished one goes on.",
+    help="With --file: folder of the answers; an unfinished one is resumed.",
 )
 @options.method
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
-@click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A choice to pick the answer from (repeat).")
+@click.option("--choice", "choices", multiple=True, metavar="TEXT", help="One of the answers to choose from (repeat).")
 @options.asking
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the steps; with --file one a line.")
-@click.option("--trace", is_flag=True, help="Show every model call and all that was found, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --file, one per line.")
+@click.option("--trace", is_flag=True, help="Also show every model call and all passages found.")
 @click.pass_context
 def ask(
     context: click.Context,
@@ -56,7 +56,7 @@ def ask(
     as_json: bool,
     trace: bool,
 ) -> int:
-    """Answer QUESTION and show every decision on the way; or, with --file, many questions.
+    """Answer QUESTION and show every decision on the way; with --file, answer many questions.
 
     \b
     gnothi ask "Who directed The Amber Harbour?"
@@ -65,18 +65,18 @@ def ask(
     gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
     gnothi ask --file questions.txt --out runs/answers
 
-    With --file, the same command again completes what was interrupted and tries failed questions again. Exit code 1: some
-    questions failed.
+    Output with --file: one `id<TAB>answer` line per question. Run the same command again to resume; failed questions are tried
+    again. Exit code 1: some questions failed.
     """
     if file is None:
-        _refuse(context, _OF_FILES, "one question", "--file QUESTIONS beside it")
+        _refuse(context, _OF_FILES, "needs --file")
         _one(_text(words), method, sources, thresholds, choices, asking.seed, as_json, trace)
         return 0
     if words:
         raise InvalidInput(f"got the question {words[0]!r:.60} and --file {file}, expected one of them.")
-    _refuse(context, _OF_ONE, "--file", "it with a single QUESTION alone")
+    _refuse(context, _OF_ONE, "does not go with --file, only with a single QUESTION")
     if out is None:
-        raise InvalidInput("--file: got no folder to keep answers in, expected --out RUN beside it, as in --out runs/answers.")
+        raise InvalidInput("--file needs --out RUN, a folder for the answers, as in --out runs/answers.")
     return _many(file, out, method, sources, thresholds, asking, as_json)
 
 
@@ -84,11 +84,11 @@ _OF_FILES = ("out", "limit", "format", "concurrency", "max_failures", "workers",
 _OF_ONE = ("choices", "trace")
 
 
-def _refuse(context: click.Context, names: Sequence[str], beside: str, expected: str) -> None:
+def _refuse(context: click.Context, names: Sequence[str], why: str) -> None:
     """Raise InvalidInput for the first of the options that was given (one that a --config repeats was not)."""
     for option in context.command.params:
         if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
-            raise InvalidInput(f"{option.opts[0]}: got it beside {beside}, expected {expected}.")
+            raise InvalidInput(f"{option.opts[0]} {why}.")
 
 
 def _many(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gnothi.cli import graph_index
+from gnothi.cli import graph_index, options
 from gnothi.cli.building import UNFINISHED, count
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput
@@ -20,13 +20,11 @@ from gnothi.retrieval.registry import RETRIEVERS
 from gnothi.retrieval.sources import Listing
 from gnothi.schemes import split
 
-_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
-
 
 @click.command()
 @click.argument("path")
 @click.option("--files", is_flag=True, help="List the files that it was read from, each with its state.")
-@_AS_JSON
+@options.json
 def info(path: str, files: bool, as_json: bool) -> None:
     """Show what the index or graph in folder PATH holds.
 
@@ -128,7 +126,7 @@ def _files(path: str, as_json: bool) -> None:
 @click.command()
 @click.argument("path")
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE|ID...")
-@_AS_JSON
+@options.json
 def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
     """Delete files, folders or passages from the index PATH: files by their names there or their paths, passages by ids.
 

@@ -18,7 +18,7 @@ from gnothi.cli.saying import say
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help="One or several; see `gnothi list methods`. [default: as for `gnothi ask`]",
+    help="One or more methods; see `gnothi list methods`. [default: as for `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
@@ -28,7 +28,7 @@ from gnothi.cli.saying import say
     required=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Folder of the run; an unfinished one goes on.",
+    help="Folder of the run; an unfinished one is resumed.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per method.")
 def evaluate(
@@ -48,8 +48,8 @@ def evaluate(
     gnothi eval lab --method cot --model openai:NAME --max-tokens 2000000 --out runs/remote
     gnothi eval --config runs/lab/config.toml --seed 1 --out runs/again
 
-    The same command again completes an interrupted run and tries failed questions again. --config with the config.toml of a
-    run repeats it, but for what is given otherwise. Exit code 1: some questions failed.
+    Run the same command again to resume; failed questions are tried again. --config with the config.toml of a run repeats that
+    run, except for the options that you give. Exit code 1: some questions failed.
     """
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import summary_table

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from gnothi.retrieval.dense.embed import Progress as Embedded
     from gnothi.types import Passage, ScoredPassage
 
-_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
-
 
 @click.group(cls=Group)
 def index() -> None:
@@ -72,7 +70,7 @@ for one in (contents.info, contents.delete):
     help="Of words in Latin letters, as german; none for one without stems. Graph: of names, ConceptNet's terms, literals, as "
     "en. [default: english]",
 )
-@_AS_JSON
+@options.json
 @click.pass_context
 def build(
     context: click.Context,
@@ -151,7 +149,7 @@ def build(
 @click.option("--question-encoder", default="", metavar="MODEL", help="Of a pair as DPR's, the one for questions.")
 @click.option("--question-prompt", metavar="TEXT", help="Put before a question. [default: as saved with the model]")
 @click.option("--passage-prompt", metavar="TEXT", help="Put before a passage. [default: as saved with the model]")
-@_AS_JSON
+@options.json
 def embed(
     path: str,
     encoder: str | None,
@@ -197,7 +195,7 @@ def embed(
 @click.argument("query")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many passages.")
 @options.filters
-@_AS_JSON
+@options.json
 def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: bool) -> None:
     """Search the index or graph in folder PATH, or the index of the built-in laboratory: lab.
 

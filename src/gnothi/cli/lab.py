@@ -31,7 +31,6 @@ of_world = click.option(
     metavar="WORLD",
     help="A seed, a lab model's folder or a TOML file. [default: 0]",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group(cls=Group)
@@ -41,7 +40,7 @@ def lab() -> None:
 
 @lab.command()
 @of_world
-@as_json
+@options.json
 def info(named: str, as_json: bool) -> None:
     """What the built-in world, its library and its model hold, or another world and its library."""
     from gnothi import lab as laboratory
@@ -62,7 +61,7 @@ def info(named: str, as_json: bool) -> None:
 @click.option("--seed", default=0, show_default=True, help="Which ones.")
 @of_world
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write JSON lines for eval.")
-@as_json
+@options.json
 def questions(kind: str | None, count: int, seed: int, named: str, out: Path | None, as_json: bool) -> None:
     """Questions about the world, each with what the model saw of it, what the library holds, and so what is right to do."""
     from gnothi import lab as laboratory
@@ -93,15 +92,15 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     default=Path("lab-model"),
     show_default=True,
     metavar="DIR",
-    help="Folder of the model; an unfinished training goes on there.",
+    help="Folder of the model; an unfinished training is resumed.",
 )
 @click.option("--seed", type=int, help="Another world and another model. [default: 0, the built-in world]")
 @options.sources(spending=False)
 def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     """Train the laboratory's model from nothing, on a GPU if there is one.
 
-    The settings of the recipe and the shares of the world's grid can be set: --set steps=100, --set grid.often=0.5. The same
-    command again goes on after an interruption. Use the result with --model DIR.
+    Settings of the recipe and shares of the world's grid: --set steps=100, --set grid.often=0.5. Run the same command again to
+    resume. Use the result with --model DIR.
     """
     from gnothi.config import resolved, to_toml
     from gnothi.lab.training import train as run

@@ -133,9 +133,7 @@ def run(arguments: Sequence[str]) -> int:
     except GnothiError as error:
         return _fail(on_the_command_line(error.message), error.exit_code, debug)
     except (KeyboardInterrupt, click.Abort):
-        return _fail(
-            "interrupted. A run or build that writes to a folder goes on with the same command again.", INTERRUPTED, debug
-        )
+        return _fail("interrupted. If it writes to a folder, run the same command again to resume.", INTERRUPTED, debug)
     except BrokenPipeError:
         # Whoever read our output has gone. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -193,29 +193,29 @@ model = click.option(
     default="lab",
     show_default=True,
     metavar="lab|PATH|HUB-ID|openai:NAME",
-    help="The model: built in, a folder or a hub id (run by vLLM with vllm: before it), or one behind an API.",
+    help="The model: lab is built in; a folder or a hub id (vllm:... runs it under vLLM); or one behind an API.",
 )
 method = click.option(
     "--method",
     metavar="NAME",
-    help="How to answer; see `gnothi list methods`. [default: the calibration's; seakr for a model with thresholds, else rag]",
+    help="How to answer; see `gnothi list methods`. [default: the calibration's; seakr if the model has thresholds, else rag]",
 )
 index = click.option(
     "--index",
     metavar="lab|PATH",
-    help="Where evidence is looked up: an index built with `gnothi index build`. [default: lab, with the lab model]",
+    help="The index to search, built with `gnothi index build`. [default: lab, with the lab model]",
 )
 filters = click.option(
     "--filter",
     "filters",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Search only passages with this metadata, as source=a.pdf or 'date>=2025-01' (= != > >= < <=; repeat: all hold).",
+    help="Search only passages with this metadata: source=a.pdf, 'date>=2025-01' (= != > >= < <=; repeat: all must hold).",
 )
 graph = click.option(
     "--graph",
     metavar="lab|PATH",
-    help="Where facts are looked up: a graph built with `gnothi index build --graph`. [default: lab, with the lab model]",
+    help="The knowledge graph to search, built with `gnothi index build --graph`. [default: lab, with the lab model]",
 )
 _config = click.option(
     "--config",
@@ -224,32 +224,32 @@ _config = click.option(
     metavar="FILE",
     is_eager=True,
     callback=take_flags,
-    help="Settings as a TOML file, or the config.toml of a run to be asked again.",
+    help="A TOML file of settings, or the config.toml of a run to repeat.",
 )
 _set = click.option(
     "--set",
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting of the method, or of the model with model.KEY (repeat). Stronger than environment and --config.",
+    help="A setting of the method, or model.KEY of the model (repeat). Overrides the environment and --config.",
 )
 _spending = (
     click.option(
         "--cache/--no-cache",
         default=None,
-        help="Keep the model's replies and reuse them for the same requests. [default: for models behind an API]",
+        help="Cache the model's replies. [default: only for models behind an API]",
     ),
     click.option(
         "--max-cost",
         type=Number(min=0),
         metavar="COST",
-        help="Stop before a model behind an API has cost more than this, at model.price_in and model.price_out.",
+        help="Stop before models behind an API cost more, at model.price_in and model.price_out.",
     ),
     click.option(
         "--max-tokens",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Stop before a model behind an API has read and written more tokens than this.",
+        help="Stop before models behind an API read and write more tokens.",
     ),
 )
 
@@ -284,22 +284,22 @@ class Asking:
         return Execution(self.seed, self.concurrency, self.workers, self.max_failures, self.on, self.gpus)
 
 
-seed = click.option("--seed", default=0, show_default=True, help="Seed of everything that is sampled.")
+seed = click.option("--seed", default=0, show_default=True, help="Seed of all sampling.")
 _collecting = (
-    click.option("--limit", type=click.IntRange(min=1), help="Only the first questions."),
+    click.option("--limit", type=click.IntRange(min=1), help="Use only the first N questions.", metavar="N"),
     click.option(
         "--format",
         "format",
         metavar="FORMAT",
-        help="Format of the file, where it cannot be recognised; see `gnothi list datasets`.",
+        help="Format of the file, if it is not recognised; see `gnothi list datasets`.",
     ),
     click.option(
         "--concurrency",
         type=click.IntRange(min=1),
-        help="Questions under way at a time. [default: as many as the model gains from, 16 for a larger one on a CPU]",
+        help="Questions in flight. [default: as many as the model gains from; 16 for a larger model on a CPU]",
     ),
     click.option(
-        "--max-failures", type=click.IntRange(min=0), help="Stop when more questions than this have failed. [default: never]"
+        "--max-failures", type=click.IntRange(min=0), help="Stop after more failed questions than this. [default: never]"
     ),
 )
 _elsewhere = (
@@ -308,16 +308,14 @@ _elsewhere = (
         type=click.IntRange(min=1),
         default=1,
         show_default=True,
-        help="Processes, each with a copy of the model: for a small one on several cores, as many as there are cores.",
+        help="Processes, each with a copy of the model. For a small model, as many as there are cores.",
     ),
-    click.option(
-        "--on", metavar="ray[:ADDRESS]", help="Have the --workers on a cluster of Ray: this machine's, or at HOST:PORT."
-    ),
+    click.option("--on", metavar="ray[:ADDRESS]", help="Run the workers on a Ray cluster (local or HOST:PORT)."),
     click.option(
         "--gpus",
         type=Number(min=0),
         metavar="N",
-        help="GPUs of each worker on Ray; 0.5 lets two share one. [default: 1 where the cluster has any]",
+        help="GPUs per worker on Ray; with 0.5, two workers share one. [default: 1 if the cluster has any]",
     ),
 )
 collecting = packed("asking", Asking, *_collecting, *_elsewhere)
@@ -340,10 +338,10 @@ class Thresholds:
 calibration = packed(
     "thresholds",
     Thresholds,
-    file("--calibration", "Use the threshold of this file, written by `gnothi calibrate`."),
+    file("--calibration", "Use the threshold in FILE, written by `gnothi calibrate`."),
     click.option(
         "--ignore-mismatch",
         is_flag=True,
-        help="Use a calibration or a probe although it was made for another model or with other settings.",
+        help="Use a calibration or probe even if it was made for another model or other settings.",
     ),
 )

@@ -55,7 +55,7 @@ def report(
 ) -> None:
     """Show one or several RUNs of `gnothi eval`, finished or not.
 
-    Runs over the same questions are compared with each other, others stand one below the other.
+    Runs over the same questions are compared; others are shown one after the other.
 
     \b
     gnothi report runs/lab --html lab.html

@@ -27,10 +27,10 @@ def stoppable(folder: Path, done: Callable[[], str] = _finished) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt:
-        say(f"gnothi: interrupted. {done()} kept in {folder}; the same command goes on from there.")
+        say(f"gnothi: interrupted. {done()} kept in {folder}. Run the same command again to resume.")
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BudgetSpent as spent:
-        raise BudgetSpent(f"{spent.message} {done()} kept in {folder}; the same command goes on from there.") from None
+        raise BudgetSpent(f"{spent.message} {done()} kept in {folder}. Run the same command again to resume.") from None
 
 
 @contextmanager

@@ -136,8 +136,8 @@ def announced(questions: int, times: int, folder: Path) -> str:
     """What is about to be asked, for who waits."""
     how = "from memory, then with a search" if times > 1 else "from memory"
     return (
-        f"{questions} questions are asked {how}; what that takes is told after the first answers. They are kept in {folder}: "
-        "interrupted, the same command goes on."
+        f"{questions} questions are asked {how}; an estimate follows after the first answers. They are kept in {folder}: run "
+        "the same command again to resume."
     )
 
 
