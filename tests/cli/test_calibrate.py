@@ -447,8 +447,8 @@ def test_by_one_command_every_signal_and_the_best_one(
 ) -> None:
     teach(scripted)
     monkeypatch.chdir(tmp_path)
-    asked = ("--method", "panel", "--limit", "60", "--set", "signal.samples=2")
-    command = ("calibrate", "lab:one_hop", *asked, "--search-cost", "0.05")
+    given = ("--method", "panel", "--limit", "60", "--set", "signal.samples=2")
+    command = ("calibrate", "lab:one_hop", *given, "--search-cost", "0.05")
     code, shown, err = gnothi(*command)
     assert code == 0, err
     assert "60 questions are asked from memory, then with a search" in err

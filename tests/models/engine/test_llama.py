@@ -15,8 +15,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from gnothi.models import ModelSettings, load_model
 from gnothi.models.engine import llama, loading
 from gnothi.models.engine.passes import Network, attend
-from gnothi.models.engine.path import at_once
-from gnothi.models.engine.states import Tap
+from gnothi.models.engine.path import run_to_end
+from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import Detokenizer
 from gnothi.models.engine.trial import settle
 from gnothi.models.scheme import LABORATORYS
@@ -38,7 +38,7 @@ def both(folder: Path) -> tuple[Any, Any]:
 def networks(both: tuple[Any, Any]) -> list[Network]:
     found = [Network(model, 0) for model in both]
     for network in found:
-        network.wanted = frozenset({Tap(1, "residual"), Tap(2, "ffn")})
+        network.wanted = frozenset({StateHook(1, "residual"), StateHook(2, "ffn")})
     return found
 
 
@@ -49,10 +49,10 @@ def same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize("piece", [8192, 40])
 def test_prompts_are_read_to_the_same_bits(both: tuple[Any, Any], piece: int) -> None:
     with torch.inference_mode():
-        found = []
+        found: list[tuple[Any, ...]] = []
         for network in networks(both):
             network.piece = piece
-            cache, _, logits, states = at_once(network.prefill(PROMPTS))
+            cache, _, logits, states = run_to_end(network.prefill(PROMPTS))
             found.append((logits, states, [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers]))
             found[-1] += (list(network.ahead(PROMPTS, 30)), list(network.ends(PROMPTS, 400)), network.plain(PROMPTS[0]))
     same(*found)
