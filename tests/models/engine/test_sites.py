@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from gnothi.errors import UsageError
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.sites import Parts, checked, parts_of
-from gnothi.models.engine.states import StateHook, Taps
+from gnothi.models.engine.states import StateHook, StateHooks
 from gnothi.models.engine.trial import settle
 from gnothi.types import StateSpec
 
@@ -102,7 +102,7 @@ def test_what_a_layer_adds(how: str) -> None:
         assert isinstance(checked(layer, (), {"hidden": hidden}), str)  # nobody knows what enters by another name
     model = nn.Module()
     model.layers = nn.ModuleList([layer])
-    hooks = Taps(model, 1)
+    hooks = StateHooks(model, 1)
     hooks.check(0, FOUND[how])
     with torch.inference_mode(), hooks.reading(frozenset({StateHook(0, "ffn")}), (2, 5)) as read:
         (output,) = layer(hidden)
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_refused_with_the_site_that_works(how: str) -> No
     assert REFUSED[how] in found
     model = nn.Module()
     model.layers = nn.ModuleList([layer])
-    hooks = Taps(model, 1)
+    hooks = StateHooks(model, 1)
     hooks.check(0, found)
     assert hooks.resolve(StateSpec(0, "residual")) == StateHook(0, "residual")
     with pytest.raises(UsageError, match=rf"{REFUSED[how]}.*use the site 'residual'"):
@@ -154,7 +154,7 @@ class Tower(nn.Module):
 
 
 def test_layers_are_those_of_the_text(llama: Any) -> None:
-    hooks = Taps(Tower(llama.model), 4)
+    hooks = StateHooks(Tower(llama.model), 4)
     assert list(hooks.layers) == list(llama.model.layers)
 
 

@@ -8,7 +8,7 @@ from torch import nn
 from transformers import BloomConfig, BloomForCausalLM
 
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.models.engine.states import StateHook, Taps
+from gnothi.models.engine.states import StateHook, StateHooks
 from gnothi.types import StateSpec
 from tests.models.tiny import ARCHITECTURES, build_model
 
@@ -17,7 +17,7 @@ from tests.models.tiny import ARCHITECTURES, build_model
 def test_what_is_read_is_what_the_residual_stream_gains(architecture: str) -> None:
     """Switching the feed-forward block's contribution off changes the layer's output by exactly what 'ffn' reads."""
     model = build_model(architecture)
-    hooks = Taps(model, 4)
+    hooks = StateHooks(model, 4)
     wanted = frozenset({StateHook(1, "ffn"), StateHook(1, "residual")})
     ids = torch.arange(4, 20)[None]
     with torch.inference_mode(), hooks.reading(wanted) as read:
@@ -32,7 +32,7 @@ def test_what_is_read_is_what_the_residual_stream_gains(architecture: str) -> No
 
 def test_nothing_is_read_outside_the_block() -> None:
     model = build_model("llama")
-    hooks = Taps(model, 4)
+    hooks = StateHooks(model, 4)
     with hooks.reading(frozenset({StateHook(0, "ffn")})) as read:
         model(torch.arange(5)[None])
     before = dict(read)
@@ -43,7 +43,7 @@ def test_nothing_is_read_outside_the_block() -> None:
 
 def test_a_pass_goes_no_further_than_what_is_read() -> None:
     model = build_model("llama")
-    hooks = Taps(model, 4)
+    hooks = StateHooks(model, 4)
     wanted = frozenset({StateHook(0, "residual"), StateHook(1, "ffn")})
     ids = torch.arange(9)[None]
     computed: list[int] = []
@@ -65,7 +65,7 @@ def test_a_pass_goes_no_further_than_what_is_read() -> None:
 
 
 def test_an_error_inside_the_block_stays_one() -> None:
-    hooks = Taps(build_model("llama"), 4)
+    hooks = StateHooks(build_model("llama"), 4)
     with pytest.raises(ValueError, match="other"), hooks.reading(frozenset({StateHook(0, "ffn")}), no_further=True):
         raise ValueError("other")
 
@@ -79,13 +79,13 @@ def test_the_default_layer_is_the_middle_one(layers: int, middle: int) -> None:
 
     stack = nn.Module()
     stack.layers = nn.ModuleList(Layer() for _ in range(layers))
-    assert Taps(stack, layers).resolve(StateSpec()) == StateHook(middle, "ffn")
+    assert StateHooks(stack, layers).resolve(StateSpec()) == StateHook(middle, "ffn")
     if layers % 2 == 0:
-        assert Taps(stack, layers).resolve(StateSpec(0.5)) == StateHook(middle, "ffn")
+        assert StateHooks(stack, layers).resolve(StateSpec(0.5)) == StateHook(middle, "ffn")
 
 
 def test_layers_beyond_the_model_are_refused() -> None:
-    hooks = Taps(build_model("llama"), 4)
+    hooks = StateHooks(build_model("llama"), 4)
     assert [hooks.resolve(StateSpec(share)).layer for share in (0.1, 0.25, 0.75, 0.99)] == [0, 0, 2, 3]
     for layer in (-1, 4, 1.5):
         with pytest.raises(InvalidSetting, match=f"got {layer}, expected 0 to 3"):
@@ -94,14 +94,14 @@ def test_layers_beyond_the_model_are_refused() -> None:
 
 def test_a_block_that_adds_the_residual_itself_has_no_ffn_site() -> None:
     model: Any = BloomForCausalLM(BloomConfig(vocab_size=30, hidden_size=16, n_layer=2, n_head=2))
-    hooks = Taps(model, 2)
+    hooks = StateHooks(model, 2)
     assert hooks.resolve(StateSpec(0, "residual")) == StateHook(0, "residual")
     with pytest.raises(UsageError, match="use the site 'residual'"):
         hooks.resolve(StateSpec(0, "ffn"))
 
 
 def test_a_network_without_layers_says_so() -> None:
-    hooks = Taps(nn.Linear(2, 2), 2)
+    hooks = StateHooks(nn.Linear(2, 2), 2)
     assert not hooks.available
     with pytest.raises(UsageError, match="no decoder layers were found"):
         hooks.resolve(StateSpec())

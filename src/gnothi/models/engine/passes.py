@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gnothi.models.engine.frequencies import Frequencies
 from gnothi.models.engine.path import PrefillSteps
-from gnothi.models.engine.states import Captured, StateHook, Taps
+from gnothi.models.engine.states import Captured, StateHook, StateHooks
 from gnothi.models.engine.text import Detokenizer
 from gnothi.types import Attended
 
@@ -32,7 +32,7 @@ class Network:
         self.of_library: bool = getattr(model, "of_library", True)
         self.config = model.config.get_text_config()
         self.device = model.device
-        self.hooks = Taps(model, getattr(self.config, "num_hidden_layers", 0))
+        self.hooks = StateHooks(model, getattr(self.config, "num_hidden_layers", 0))
         self.frequencies = Frequencies(model)
         self.depth: int | None = None
         self.wanted: frozenset[StateHook] = frozenset()

@@ -34,7 +34,7 @@ class _Enough(Exception):
     """Ends a pass: everything that it was made for is there."""
 
 
-class Taps:
+class StateHooks:
     """Finds a model's decoder layers and reads their outputs while ``reading``."""
 
     def __init__(self, model: nn.Module, layers: int) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gnothi.errors import GnothiError
-from gnothi.models.engine.states import StateHook, Taps
+from gnothi.models.engine.states import StateHook, StateHooks
 from gnothi.types import Site, StateSpec
 
 EXTENSION = f"{__name__}.WorkerExtension"
@@ -53,7 +53,7 @@ class Recorder:
 
     def __init__(self, runner: Any, model: nn.Module, layers: int) -> None:
         self._runner = runner
-        self._hooks = Taps(model, layers)
+        self._hooks = StateHooks(model, layers)
         self._hooked: set[StateHook] = set()
         self._ending: dict[StateHook, list[tuple[int, int]]] = {}
         self.states: dict[tuple[int, StateHook], Tensor] = {}
