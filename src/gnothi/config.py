@@ -224,13 +224,13 @@ def as_text(value: object) -> str:
 # --- the settings of a dataclass -----------------------------------------------------------------------------------
 
 
-def settings_of(cls: type[Any], prefix: str = "") -> dict[str, Setting]:
+def settings_of(cls: type, prefix: str = "") -> dict[str, Setting]:
     """The settable fields of a dataclass by dotted key, nested dataclasses flattened."""
     return dict(_settings_of(cls, prefix))
 
 
 @cache
-def _settings_of(cls: type[Any], prefix: str) -> Mapping[str, Setting]:
+def _settings_of(cls: type, prefix: str) -> Mapping[str, Setting]:
     """Resolving a class's annotations takes milliseconds, and a request asks many times."""
     hints = typing.get_type_hints(cls, include_extras=True)
     found: dict[str, Setting] = {}

@@ -31,7 +31,8 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def both(folder: Path) -> tuple[Any, Any]:
-    theirs = AutoModelForCausalLM.from_pretrained(folder).eval()
+    theirs: Any = AutoModelForCausalLM.from_pretrained(folder)
+    theirs.eval()
     return llama.load(folder)[0], theirs
 
 
