@@ -116,7 +116,7 @@ def _methods() -> Iterator[str]:
             yield _table(method["settings"])
         if method["shared"]:
             yield f"[Shared](#shared-settings): {', '.join(method['shared'])}.\n"
-    shared = json.loads(_printed("methods", "--shared", "--json"))
+    shared = json.loads(_printed("list", "settings", "--json"))
     yield "## Shared settings\n"
     for group, settings in shared["groups"].items():
         yield f"### {group.capitalize()}\n"
