@@ -31,8 +31,8 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def both(folder: Path) -> tuple[Any, Any]:
-    theirs = AutoModelForCausalLM.from_pretrained(folder).eval()
-    return llama.load(folder)[0], theirs
+    theirs: Any = AutoModelForCausalLM.from_pretrained(folder)
+    return llama.load(folder)[0], theirs.eval()
 
 
 def networks(both: tuple[Any, Any]) -> list[Network]:
@@ -49,7 +49,7 @@ def same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize("piece", [8192, 40])
 def test_prompts_are_read_to_the_same_bits(both: tuple[Any, Any], piece: int) -> None:
     with torch.inference_mode():
-        found = []
+        found: list[Any] = []
         for network in networks(both):
             network.piece = piece
             cache, _, logits, states = at_once(network.prefill(PROMPTS))
