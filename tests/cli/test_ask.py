@@ -200,6 +200,21 @@ def test_on_a_terminal_steps_are_coloured_unless_told_otherwise(colours: bool) -
     assert (b"\x1b[32m" in output) == colours
 
 
+def test_on_a_terminal_the_plan_is_told_while_the_model_loads() -> None:
+    root = Path(main.__file__).parents[3]
+    environment = {"PYTHONPATH": f"{root / 'src'}:{root}", "TERM": "dumb", "PATH": os.environ["PATH"]}
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", WITH_SCRIPT, "ask", QUESTION, "--method", "rag"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
+    os.close(theirs)
+    told = b""
+    while chunk := _read(ours):
+        told += chunk
+    os.close(ours)
+    assert process.wait(PATIENCE) == 0
+    assert told.splitlines()[0] == b"method rag, model lab, index lab"
+
+
 def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 4096)
