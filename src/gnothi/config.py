@@ -226,7 +226,7 @@ def as_text(value: object) -> str:
 
 def settings_of(cls: type, prefix: str = "") -> dict[str, Setting]:
     """The settable fields of a dataclass by dotted key, nested dataclasses flattened."""
-    return dict(_settings_of(cls, prefix))
+    return dict(_settings_of(cast("Any", cls), prefix))
 
 
 @cache

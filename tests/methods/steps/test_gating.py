@@ -62,5 +62,24 @@ def test_what_makes_up_a_gate_are_settings_of_the_method(name: str) -> None:
     if gating is None:
         assert not {"gate", "judgement", "gate_threshold"} & settings.keys()
     else:
-        assert {gating.signal or gating.threshold, gating.threshold} <= settings.keys()
+        named = (
+            gating.signal,
+            gating.threshold,
+            gating.open,
+            *getattr(gating, "depends_on", ()),
+            *getattr(gating, "learnt", ()),
+        )
+        assert {key for key in named if key is not None} <= settings.keys()
         assert gating.speaker is None or methods.optional_resources(name)[gating.speaker] is LanguageModel
+
+
+@pytest.mark.parametrize(
+    ("threshold", "settings"), [(-1.0, {"assess": False}), (0.2857, {"alpha": 5 / 7}), (2.0, {"alpha": 1 / 7})]
+)
+def test_a_gate_of_agreement_is_set_by_a_share_of_its_tries(threshold: float, settings: dict[str, float]) -> None:
+    gating = methods.gating_of("keqa")
+    assert gating is not None
+    assert gating.at(threshold, {"tries": 7}) == pytest.approx(settings)
+    assert gating.in_force(0.75) == 0.25
+    assert gating.decides({"assess": True}) > gating.decides({"assess": False})
+    assert gating.signal_of({}) == "consistency"

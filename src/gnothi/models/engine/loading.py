@@ -45,8 +45,6 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     """
     with suppress(ImportError), sleeping_threads():
         import torch
-    if name in LABORATORYS and (own := _laboratorys(Path(spec), settings)):
-        return *own, declared(Path(spec))
     try:
         import torch
         from transformers import AutoConfig, AutoTokenizer
@@ -102,10 +100,18 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
     return model, tokenizer, declared(place.folder)
 
 
+def load_to_answer(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Declaration]:
+    """As ``load``, where the model will only answer: one of the laboratory's then needs no transformers."""
+    if name in LABORATORYS and (own := _laboratorys(Path(spec), settings)):
+        return *own, declared(Path(spec))
+    return load(spec, name, settings)
+
+
 def _laboratorys(folder: Path, settings: ModelSettings) -> tuple[Any, Any] | None:
     """One of the laboratory's models without transformers; None where it is to be run otherwise than usual."""
     try:
-        import torch
+        with sleeping_threads():
+            import torch
 
         from gnothi.models.engine import llama
     except ImportError:

@@ -17,12 +17,12 @@ from gnothi.protocols import LanguageModel
 def _open(argument: str, spec: str, settings: ModelSettings) -> LanguageModel:
     source = folder_of(argument, spec)
     from gnothi.models.cache import keep_local
-    from gnothi.models.engine.loading import Declaration, load
+    from gnothi.models.engine.loading import Declaration, load_to_answer
 
     loaded: list[tuple[Any, Declaration, EscapeSpecialTokens]] = []
 
     def make() -> Backend:
-        model, tokenizer, declared = load(source, spec, settings)
+        model, tokenizer, declared = load_to_answer(source, spec, settings)
         from gnothi.models.identity import identify
         from gnothi.models.transformers import TransformersBackend
 
