@@ -59,10 +59,10 @@ def _apart(module: ModuleType, package: str, name: str) -> Blocks:
 
 
 _RECORDS: dict[str, Reader] = {
-    ".jsonl .ndjson .jsonl.gz .ndjson.gz": json_file.read_lines,
+    ".jsonl .ndjson": json_file.read_lines,
     ".json": json_file.read,
     ".parquet": delimited.read_parquet,
-    ".tsv .csv .tsv.gz .csv.gz": delimited.read,
+    ".tsv .csv": delimited.read,
 }
 _DOCUMENTS: dict[str, Blocks] = {
     ".txt": text.blocks,
@@ -82,9 +82,15 @@ _DOCUMENTS: dict[str, Blocks] = {
 }
 FORMATS: dict[str, Reader] = {
     end: read
-    for ends, read in [*_RECORDS.items(), *((ends, _document(blocks)) for ends, blocks in _DOCUMENTS.items())]
+    for ends, read in [
+        *_RECORDS.items(),
+        *((ends, _document(blocks)) for ends, blocks in _DOCUMENTS.items()),
+        (".jsonl.gz .ndjson.gz", json_file.read_lines),
+        (".tsv.gz .csv.gz", delimited.read),
+    ]
     for end in ends.split()
 }
+"""The most usual ones first: messages name these alone."""
 
 
 def reader(path: Path, keys: Keys = AS_FOUND) -> Reader:
