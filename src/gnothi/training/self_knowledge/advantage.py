@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 EntropyWeighting = Literal["none", "positive", "symmetric"]
@@ -30,6 +29,8 @@ def normalised(rewards: ArrayLike) -> Floats:
 
 def ranked(rewards: ArrayLike) -> Floats:
     """(rank - (G + 1) / 2) / (G / 2) within each group of G; the lowest reward ranks 1, ties share their mean rank."""
+    from scipy.stats import rankdata
+
     r = np.asarray(rewards, dtype=np.float64)
     size = r.shape[1]
     return np.asarray((rankdata(r, axis=1) - (size + 1) / 2) / (size / 2))
