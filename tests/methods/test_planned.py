@@ -108,8 +108,13 @@ def test_a_misspelt_one_is_told_those_of_signals() -> None:
     with pytest.raises(UnknownName) as refused:
         planned("seakr", "signal.smaples=5")
     assert all(key.startswith("signal.") for key in refused.value.valid)
-    with pytest.raises(InvalidSetting, match=r"signal\.samples"):
-        planned("seakr", "samples=5")
+
+
+def test_a_plain_key_is_that_of_signals_where_no_method_has_it() -> None:
+    (seakr,) = planned("seakr", "samples=5")
+    assert seakr.values["signal.samples"] == 5
+    seakr, keqa = planned("seakr,keqa", "alpha=0.5", "signal.alpha=0.01")
+    assert (seakr.values["signal.alpha"], keqa.values["alpha"]) == (0.01, 0.5)
 
 
 def test_a_method_that_measures_every_signal_has_all_of_them() -> None:

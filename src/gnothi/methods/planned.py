@@ -84,11 +84,14 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
     """The methods with what was given to each: plain keys that it has, and those under its name (``seakr.threshold``), which
     win over plain ones of the same layer or one below. Text becomes typed values here, and nowhere behind it.
 
-    A plain key must be a setting of at least one of ``names``, one of signals that of a signal that one of them measures.
-    Sections of methods that do not take part are left alone, so that one file serves many runs. Raises UnknownName (for names
+    A plain key must be a setting of at least one of ``names``, or else of signals: ``samples`` is ``signal.samples``. That
+    must be a setting of a signal that one of them measures. Sections of methods that do not take part are left alone, so that one file serves many runs. Raises UnknownName (for names
     and settings) and InvalidSetting.
     """
-    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
+    given = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
+    own = {key for name in names for key in methods.settings_of(name)}
+    of_signals = {key for key in given if key not in own and f"{_OF_SIGNALS}{key}" in own}
+    plain = {f"{_OF_SIGNALS}{key}": given[key] for key in of_signals} | {k: v for k, v in given.items() if k not in of_signals}
     check_keys(plain, names)
     planned = tuple(_planned(name, plain, settings.section(name)) for name in dict.fromkeys(names))
     for key, one in plain.items():
