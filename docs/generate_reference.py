@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PYTHON = {
     "gnothi": (
-        "The face",
+        "The interface",
         [
             "gnothi",
-            "gnothi.face.rag",
+            "gnothi.api.rag",
             "gnothi.session.asking",
             "gnothi.session.knowing",
-            "gnothi.face.evaluate",
-            "gnothi.face.calibrate",
+            "gnothi.api.evaluate",
+            "gnothi.api.calibrate",
             "gnothi.calibration.file",
-            "gnothi.face.opening",
+            "gnothi.api.opening",
             "gnothi.methods.steps.of_function",
             "gnothi.methods.steps.offered",
             "gnothi.signals.of_function",

@@ -21,21 +21,21 @@ from gnothi.version import __version__
 if TYPE_CHECKING:
     from gnothi import errors as errors
     from gnothi import events as events
+    from gnothi.api.calibrate import acalibrate as acalibrate
+    from gnothi.api.calibrate import calibrate as calibrate
+    from gnothi.api.evaluate import Evaluation as Evaluation
+    from gnothi.api.evaluate import aevaluate as aevaluate
+    from gnothi.api.evaluate import evaluate as evaluate
+    from gnothi.api.opening import build_graph as build_graph
+    from gnothi.api.opening import build_index as build_index
+    from gnothi.api.opening import load_model as load_model
+    from gnothi.api.opening import open_graph as open_graph
+    from gnothi.api.opening import open_index as open_index
+    from gnothi.api.rag import Rag as Rag
+    from gnothi.api.rag import aopen as aopen
+    from gnothi.api.rag import open as open
     from gnothi.calibration.file import Calibration as Calibration
     from gnothi.errors import GnothiError as GnothiError
-    from gnothi.face.calibrate import acalibrate as acalibrate
-    from gnothi.face.calibrate import calibrate as calibrate
-    from gnothi.face.evaluate import Evaluation as Evaluation
-    from gnothi.face.evaluate import aevaluate as aevaluate
-    from gnothi.face.evaluate import evaluate as evaluate
-    from gnothi.face.opening import build_graph as build_graph
-    from gnothi.face.opening import build_index as build_index
-    from gnothi.face.opening import load_model as load_model
-    from gnothi.face.opening import open_graph as open_graph
-    from gnothi.face.opening import open_index as open_index
-    from gnothi.face.rag import Rag as Rag
-    from gnothi.face.rag import aopen as aopen
-    from gnothi.face.rag import open as open
     from gnothi.methods.steps.of_function import method as method
     from gnothi.methods.steps.offered import Draft as Draft
     from gnothi.methods.steps.offered import Steps as Steps
@@ -52,22 +52,22 @@ if TYPE_CHECKING:
     from gnothi.types import ScoredPassage as ScoredPassage
 
 _PLACES = {
-    "open": "face.rag",
-    "aopen": "face.rag",
-    "Rag": "face.rag",
+    "open": "api.rag",
+    "aopen": "api.rag",
+    "Rag": "api.rag",
     "Result": "session.asking",
     "Knowledge": "session.knowing",
-    "evaluate": "face.evaluate",
-    "aevaluate": "face.evaluate",
-    "Evaluation": "face.evaluate",
-    "calibrate": "face.calibrate",
-    "acalibrate": "face.calibrate",
+    "evaluate": "api.evaluate",
+    "aevaluate": "api.evaluate",
+    "Evaluation": "api.evaluate",
+    "calibrate": "api.calibrate",
+    "acalibrate": "api.calibrate",
     "Calibration": "calibration.file",
-    "load_model": "face.opening",
-    "open_index": "face.opening",
-    "open_graph": "face.opening",
-    "build_index": "face.opening",
-    "build_graph": "face.opening",
+    "load_model": "api.opening",
+    "open_index": "api.opening",
+    "open_graph": "api.opening",
+    "build_index": "api.opening",
+    "build_graph": "api.opening",
     "method": "methods.steps.of_function",
     "setting": "methods.steps.settings",
     "Steps": "methods.steps.offered",

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gnothi as face
+import gnothi as interface
 from gnothi.calibration.feedback import Judged, from_feedback, read
 from gnothi.calibration.file import read as read_calibration
 from gnothi.errors import InvalidInput, InvalidSetting
@@ -157,7 +157,7 @@ def test_by_command_and_from_python(gnothi: Callable[..., tuple[int, str, str]],
     made = read_calibration(out)
     assert made.threshold <= 1.0
     assert (made.metric, made.model, made.scores) == ("feedback", Identity("lab", "abc"), ())
-    same = face.calibrate(None, feedback=path, target_error=0.2)
+    same = interface.calibrate(None, feedback=path, target_error=0.2)
     assert same.threshold == made.threshold
 
 

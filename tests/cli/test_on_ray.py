@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import gnothi as face
+import gnothi as interface
 from gnothi.errors import InvalidSetting
 from gnothi.runs.folder import read_config, read_rows
 from tests.runs.fake_ray import FakeRay
@@ -70,5 +70,5 @@ def test_without_the_package(gnothi: Run, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.usefixtures("scripted")
 def test_objects_do_not_travel(tmp_path: Path) -> None:
-    with face.open("direct", model="lab") as rag, pytest.raises(InvalidSetting, match=r"on: got ray with a gnothi\.Rag"):
-        face.evaluate("lab", rag, tmp_path / "run", on="ray")
+    with interface.open("direct", model="lab") as rag, pytest.raises(InvalidSetting, match=r"on: got ray with a gnothi\.Rag"):
+        interface.evaluate("lab", rag, tmp_path / "run", on="ray")

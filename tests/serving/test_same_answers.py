@@ -1,4 +1,4 @@
-"""The laboratory's own model: one question has one answer, by command line, face, API and MCP, alone and in a crowd."""
+"""The laboratory's own model: one question has one answer, by command line, Python, API and MCP, alone and in a crowd."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from gnothi.face.rag import Rag
+from gnothi.api.rag import Rag
 from gnothi.runs.rows import jsonable
 from gnothi.session.asking import Result
 from gnothi.session.knowing import Knowledge

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gnothi.adapters.common import K, needed, told, waited
+from gnothi.api.rag import Rag
+from gnothi.api.rag import open as open_rag
 from gnothi.errors import MissingDependency, UsageError
-from gnothi.face.rag import Rag
-from gnothi.face.rag import open as open_rag
 from gnothi.types import Passage, ScoredPassage
 
 try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from gnothi.adapters.common import K, metadata, needed, told, waited
+from gnothi.api.rag import Rag
 from gnothi.errors import MissingDependency
-from gnothi.face.rag import Rag
 from gnothi.session.asking import Result
 from gnothi.types import Passage
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gnothi.adapters.common import K, metadata, needed, told, waited
+from gnothi.api.rag import Rag
 from gnothi.errors import MissingDependency
-from gnothi.face.rag import Rag
 from gnothi.types import Passage
 
 try:

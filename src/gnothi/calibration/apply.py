@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gnothi.calibration.contamination import same_questions
 from gnothi.calibration.file import Calibration
 from gnothi.calibration.gate import CalibratedGate, gate_of
-from gnothi.calibration.seen import same_questions
 from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import PlannedMethod, name_of

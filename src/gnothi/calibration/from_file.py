@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gnothi.calibration.ends import require_two
+from gnothi.calibration.baselines import require_two
 from gnothi.calibration.from_table import ALWAYS, NEVER, columns_of, is_table
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.datasets.records import Record, read_records

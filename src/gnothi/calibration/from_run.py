@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gnothi import methods
-from gnothi.calibration.ends import ALWAYS, ByMethod, always_of, gauged, never_of, require_two
+from gnothi.calibration.baselines import ALWAYS, ByMethod, always_of, gauged, never_of, require_two
 from gnothi.calibration.replay import Known, Replay, Scores
 from gnothi.calibration.verdicts import degenerate, gate_summary, gauged_scores, question_scores, truth
 from gnothi.errors import InvalidInput, UnknownName

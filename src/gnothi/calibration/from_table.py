@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gnothi.calibration.ends import require_two
+from gnothi.calibration.baselines import require_two
 from gnothi.calibration.replay import Floats, Replay, Scores
 from gnothi.datasets.records import Record, bare_name
 from gnothi.datasets.tables import TABLES, read_table

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.calibration.unseen import check_seen
+from gnothi.calibration.sentence_answers import check_seen
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.steps.settings import PROBE
 from gnothi.runs.journal import PRECISION

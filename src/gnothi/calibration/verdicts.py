@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gnothi import methods
-from gnothi.calibration.ends import AT_ONCE, closed_book
+from gnothi.calibration.baselines import AT_ONCE, closed_book
 from gnothi.runs.rows import Row
 from gnothi.signals.replies import says_nothing
 from gnothi.stats.auroc import auroc, auroc_interval

@@ -19,7 +19,7 @@ from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.files import meant
 
 if TYPE_CHECKING:
-    from gnothi.face.calibrate import Choice
+    from gnothi.api.calibrate import Choice
 
 _LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
 _MODES = {
@@ -219,8 +219,8 @@ def calibrate(
             targets = Targets(target_error, target_harm, epsilon)
             replay.learn_gate(files, out, Prices(*costs), metric or "em", never, targets, as_json)
         return 0
+    from gnothi.api import calibrate as calibrating
     from gnothi.calibration import file
-    from gnothi.face import calibrate as face
     from gnothi.report.terminal import calibration_table
     from gnothi.report.terminal import console as terminal
     from gnothi.runs.rows import jsonable
@@ -236,14 +236,14 @@ def calibrate(
     recorded = replayed is not None or feedback is not None
     _check_used(dataset, method, typed, recorded)
     out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
-    choice = face.Choice(target_error, search_cost, epsilon)
+    choice = calibrating.Choice(target_error, search_cost, epsilon)
 
     def ask() -> Source | Replay:
         return _asked(dataset, method, sources, asking, metric, out, choice, as_json)
 
     one_of = {"method": method, "signal": signal, "model": sources.model if recorded else None}
     named = {key: value if key in typed else None for key, value in one_of.items()}
-    source = face.source_from(replayed, feedback, choice, ask, **named)
+    source = calibrating.source_from(replayed, feedback, choice, ask, **named)
     for warning in source.warnings:
         say(f"warning: {warning}")
     if source.failed:

@@ -13,7 +13,7 @@ from gnothi.cli.saying import say
 from gnothi.cli.spending import spending
 
 if TYPE_CHECKING:
-    from gnothi.face.evaluate import Evaluation
+    from gnothi.api.evaluate import Evaluation
     from gnothi.session.plan import Plan
 
 SOME_FAILED = 1
@@ -23,8 +23,8 @@ SOME_FAILED = 1
 @contextmanager
 def carried_out(plan: Plan, sources: options.Sources, out: Path, as_json: bool) -> Iterator[Evaluation]:
     """What comes of it, with progress told meanwhile, and costs at the end. ``as_json``: standard output is for a program."""
+    from gnothi.api.evaluate import carry_out
     from gnothi.cli.progress import ProgressWatch
-    from gnothi.face.evaluate import carry_out
     from gnothi.session.execute import budget_of
     from gnothi.session.record import changed_since, record
 

@@ -85,8 +85,8 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
     win over plain ones of the same layer or one below. Text becomes typed values here, and nowhere behind it.
 
     A plain key must be a setting of at least one of ``names``, or else of signals: ``samples`` is ``signal.samples``. That
-    must be a setting of a signal that one of them measures. Sections of methods that do not take part are left alone, so that one file serves many runs. Raises UnknownName (for names
-    and settings) and InvalidSetting.
+    must be a setting of a signal that one of them measures. Sections of methods that do not take part are left alone, so that
+    one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
     """
     given = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
     own = {key for name in names for key in methods.settings_of(name)}

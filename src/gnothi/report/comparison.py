@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gnothi.calibration.baselines import ByMethod, always_of, gauged, never_of
 from gnothi.calibration.compare import Correlations
-from gnothi.calibration.ends import ByMethod, always_of, gauged, never_of
 from gnothi.calibration.verdicts import gauged_scores
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row, scored

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration import compare
+from gnothi.calibration.baselines import ByMethod
 from gnothi.calibration.compare import Gates
-from gnothi.calibration.ends import ByMethod
 from gnothi.calibration.from_run import replay_methods
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.verdicts import DEGENERATE, paired_scores, truth

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gnothi.calibration.ends import ALWAYS, AT_ONCE, REASONS
+from gnothi.calibration.baselines import ALWAYS, AT_ONCE, REASONS
 from gnothi.calibration.from_run import trusts_all
 from gnothi.report.titles import Name, names
 from gnothi.runs.folder import EXECUTION, read_config, read_rows

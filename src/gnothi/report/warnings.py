@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gnothi.calibration.unseen import unseen
+from gnothi.calibration.sentence_answers import unseen
 from gnothi.calibration.verdicts import degenerate, gate_summary
 from gnothi.metrics import chosen
 from gnothi.metrics.echo import echoes

@@ -16,8 +16,8 @@ from gnothi.calibration.from_run import replay_scores
 from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.calibration.probes import calibrating_warning, learnt_from
 from gnothi.calibration.replay import Replay
+from gnothi.calibration.sentence_answers import check_seen
 from gnothi.calibration.source import Source
-from gnothi.calibration.unseen import check_seen
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.planned import PlannedMethod, name_of

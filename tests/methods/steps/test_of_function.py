@@ -389,7 +389,6 @@ def test_steps_on_the_way() -> None:
     assert {prompt.question for prompt in model.prompts} == {"What?", "Another question?"}
 
 
-@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
 @pytest.mark.parametrize("forgets", [True, False])
 def test_what_are_no_passages_is_told(forgets: bool) -> None:
     async def careless(steps: Any, question: Any) -> Any:

@@ -108,7 +108,10 @@ class Steps:
         listed = tuple(given) if isinstance(given, Iterable) else (given,)
         for one in listed:
             if not isinstance(one, Passage):
-                forgotten = " Put `await` before steps.search(...)." if inspect.iscoroutine(one) else ""
+                forgotten = ""
+                if inspect.iscoroutine(one):
+                    one.close()  # else Python warns of it later, wherever it is collected
+                    forgotten = " Put `await` before steps.search(...)."
                 raise InvalidSetting(
                     f"method {self._name!r}: got {one!r:.80} among passages, expected gnothi.Passage.{forgotten}"
                 )

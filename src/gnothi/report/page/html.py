@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi import events
-from gnothi.calibration.ends import never_of
+from gnothi.calibration.baselines import never_of
 from gnothi.calibration.verdicts import question_scores
 from gnothi.errors import InvalidInput, MissingDependency
 from gnothi.report import numbers

@@ -12,6 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi.api import given
+from gnothi.api.evaluate import evaluate
+from gnothi.api.loop import refuse_running_loop
+from gnothi.api.rag import Rag, _data
+from gnothi.api.rag import open as open_rag
 from gnothi.calibration.choose import Chosen, choose
 from gnothi.calibration.compare import read
 from gnothi.calibration.feedback import check_choice, from_feedback
@@ -19,11 +24,6 @@ from gnothi.calibration.file import Calibration
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
-from gnothi.face import given
-from gnothi.face.evaluate import evaluate
-from gnothi.face.loop import refuse_running_loop
-from gnothi.face.rag import Rag, _data
-from gnothi.face.rag import open as open_rag
 from gnothi.methods import name_of
 from gnothi.session.calibrate import METRIC, RUNS, check_enough, collect, made
 from gnothi.session.plan import Execution, with_questions

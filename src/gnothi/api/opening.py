@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gnothi.face.given import settings_of
+from gnothi.api.given import settings_of
 from gnothi.session import sources
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnothi.calibration.ends import always_of, closed_book, never_of
+from gnothi.calibration.baselines import always_of, closed_book, never_of
 from gnothi.calibration.verdicts import truth
 from gnothi.report.summary import summarise
 from gnothi.runs.rows import Row, group

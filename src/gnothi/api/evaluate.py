@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi.api import given
+from gnothi.api.loop import refuse_running_loop
+from gnothi.api.rag import Rag, _data, _spec
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, MissingDependency
-from gnothi.face import given
-from gnothi.face.loop import refuse_running_loop
-from gnothi.face.rag import Rag, _data, _spec
 from gnothi.methods import name_of
 from gnothi.models.remote.budget import Budget
 from gnothi.notebook import table

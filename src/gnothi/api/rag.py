@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from gnothi import methods
+from gnothi.api import given
+from gnothi.api.loop import refuse_running_loop
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
-from gnothi.face import given
-from gnothi.face.loop import refuse_running_loop
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters, as_filters

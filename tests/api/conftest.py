@@ -1,4 +1,4 @@
-"""The command line beside the face, under a name that is not the package's."""
+"""The command line beside the Python interface, under a name that is not the package's."""
 
 from __future__ import annotations
 

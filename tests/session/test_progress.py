@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from gnothi.runs.rows import Row
-from gnothi.session import early
-from gnothi.session.early import Ahead, outlook, seconds_left
+from gnothi.session import progress
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.plan import Execution, Request, resolve, with_questions
+from gnothi.session.progress import Ahead, outlook, seconds_left
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage
@@ -100,7 +100,7 @@ def _run(out: Path, model: Any, methods: list[str], limit: int, heard: Heard | N
 
 
 def test_calls_are_counted_by_method_and_tokens_as_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early, "PULSE", 0.001)
+    monkeypatch.setattr(progress, "PULSE", 0.001)
     heard = Heard()
     _run(tmp_path / "run", Counting(heard), ["direct", "rag"], 3, heard)
     reads = [read for read, _ in heard.pulses]
@@ -125,8 +125,8 @@ def test_what_is_odd_is_told_after_the_first_questions(tmp_path: Path) -> None:
 
 
 def test_what_the_whole_takes_is_told_of_some_and_once_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early, "PULSE", 0.001)
-    monkeypatch.setattr(early, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PULSE", 0.001)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     heard = Heard()
     _run(tmp_path / "run", Counting(heard), ["direct", "rag"], 40, heard)
     assert ["not counted" in told for told in heard.told] == [True, False]

@@ -1,4 +1,4 @@
-"""One clear sentence for each way to use the face wrongly."""
+"""One clear sentence for each way to use the Python interface wrongly."""
 
 from __future__ import annotations
 
