@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gnothi import lab
 from gnothi.concurrency import gather
-from gnothi.filtering.uncertainty import LeastUncertain
+from gnothi.filtering.least_uncertain import LeastUncertain
 from gnothi.lab.corpus import passage_text
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.language import BY_NAME

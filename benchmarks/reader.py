@@ -27,7 +27,7 @@ from benchmarks._shared import machine, publish, say, table
 from gnothi import lab
 from gnothi.concurrency import gather
 from gnothi.lab.questions import Kind
-from gnothi.methods.steps.choosing import choose
+from gnothi.methods.steps.multiple_choice import choose
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.methods.steps.settings import SHORT_STOPS

@@ -22,10 +22,10 @@ from gnothi.models.remote.budget import Budget, spending
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
+from gnothi.session.default_method import GATED
 from gnothi.session.knowing import Knowledge, know
 from gnothi.session.opened import Opened, opened
 from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve, together
-from gnothi.session.suiting import GATED
 from gnothi.types import Question, ScoredPassage
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from gnothi.filtering.evaluator import Strips, relevance
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.learned import GateSource
+from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.filtering.uncertainty import Candidate, LeastUncertain, least_uncertain
 from gnothi.filtering.utility import Best, Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import Gating, threshold_of

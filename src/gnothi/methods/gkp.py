@@ -12,9 +12,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from gnothi.concurrency import gather
-from gnothi.filtering.uncertainty import Candidate, least_uncertain
+from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.answering import AnsweringSettings
-from gnothi.methods.steps.choosing import ChoiceScore, choose
+from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance

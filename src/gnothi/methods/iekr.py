@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.utility import best
-from gnothi.methods.steps.choosing import WithoutChoices
 from gnothi.methods.steps.external import Showing, candidates, shown
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.gating import Gating
+from gnothi.methods.steps.multiple_choice import WithoutChoices
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reflection import Subject, about_question, query, reflect, revise, subjects
 from gnothi.methods.steps.requirements import require

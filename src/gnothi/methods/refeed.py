@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.concurrency import both
-from gnothi.filtering.uncertainty import Candidate, least_uncertain
+from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.searching import in_turns

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
-from gnothi.filtering.uncertainty import Candidate, LeastUncertain, least_uncertain
+from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.gating import Gating, threshold_of
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer

@@ -28,10 +28,10 @@ from gnothi.models.remote.features import Features, find_out
 from gnothi.models.remote.refusals import Refused
 from gnothi.models.remote.replies import Bill, Choice, Reply, cut, read, without_start
 from gnothi.models.remote.requests import Format
-from gnothi.models.remote.said import ENDED
 from gnothi.models.remote.scoring import Scorer
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.remote.telling import described, numbers_count
+from gnothi.models.remote.thoughts import ENDED
 from gnothi.models.sampling import check
 from gnothi.types import (
     Attended,

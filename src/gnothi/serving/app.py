@@ -25,7 +25,7 @@ from gnothi.serving.keys import Keys
 from gnothi.serving.links import Links
 from gnothi.serving.metrics import Metrics
 from gnothi.serving.room import Room
-from gnothi.serving.routes import chat, feedback, health, mcp, models, page, passages, plain, responses, runs
+from gnothi.serving.routes import chat, feedback, health, mcp, models, page, passages, responses, runs, search_and_know
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 
@@ -33,7 +33,7 @@ PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     models.routes,
     chat.routes,
     responses.routes,
-    plain.routes,
+    search_and_know.routes,
     feedback.routes,
     mcp.routes,
     page.routes,

@@ -24,9 +24,9 @@ from gnothi.retrieval.given import as_retriever
 from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
 from gnothi.session.data import load_several
+from gnothi.session.default_method import default_method
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, check_model, model_settings, search_settings
-from gnothi.session.suiting import suiting
 from gnothi.session.untrained import untrained
 from gnothi.signals.registry import SIGNALS
 from gnothi.types import Question
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller wants, as it was given. ``methods`` None: the one that suits (``suiting``). ``model`` None: the
+    """What a caller wants, as it was given. ``methods`` None: the one that suits (``default_method``). ``model`` None: the
     laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a laboratory's model, and
     nothing with any other. ``ignore_mismatch``: use a calibration or a probe that was made for another model or with other
     settings; None where the caller cannot ask for that."""
@@ -174,7 +174,7 @@ def resolve(request: Request) -> Plan:
     found = _calibration(request.calibration)
     told: list[str] = []
     if request.methods is None:
-        suits, why = suiting(request.model, settings, found)
+        suits, why = default_method(request.model, settings, found)
         request = replace(request, methods=(suits,))
         told += filter(None, [why])
     names = list(dict.fromkeys(map(methods.name_of, request.methods or ())))

@@ -12,7 +12,7 @@ import pytest
 
 from gnothi import lab
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.methods.steps.choosing import choose
+from gnothi.methods.steps.multiple_choice import choose
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.models.engine.loading import load

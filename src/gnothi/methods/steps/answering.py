@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.choosing import ChoiceScore, choose
+from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
 from gnothi.methods.steps.parsing import as_choice, before_answer, short_answer
 from gnothi.methods.steps.repetition import reread, until_it_repeats
 from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting

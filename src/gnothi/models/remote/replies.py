@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.errors import UsageError
 from gnothi.models.remote import tokens as measuring
-from gnothi.models.remote.said import MARKED, said
+from gnothi.models.remote.thoughts import MARKED, split_thought
 from gnothi.types import Finish, Token
 
 WITHHELD = "the server withheld the reply: its content filter stepped in. Ask differently, or another model."
@@ -149,7 +149,7 @@ def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
         if _filtered(choice.get("content_filter_results")):
             raise UsageError(WITHHELD)
         raise InvalidReply(f"expected a text, got {_shown(dict(choice))}")
-    found = said(message if isinstance(message, Mapping) else choice)
+    found = split_thought(message if isinstance(message, Mapping) else choice)
     if found is None:
         raise OtherShape(f"expected a text, got {_shown(dict(choice))}")
     if reason in _CALLS and not found.text:

@@ -27,8 +27,8 @@ from gnothi.retrieval.ingest import (
     org,
     pdf,
     rst,
-    spreadsheet,
     text,
+    xlsx,
 )
 from gnothi.retrieval.ingest.base import Block, Checkpoint, NoDocument, Step, document_steps
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
@@ -71,7 +71,7 @@ _DOCUMENTS: dict[str, Blocks] = {
     ".pdf": _apart(pdf, "pypdfium2", "pypdfium2"),
     ".docx .docm": office.docx_blocks,
     ".pptx .pptm .ppsx": office.pptx_blocks,
-    ".xlsx .xlsm": _apart(spreadsheet, "python_calamine", "python-calamine"),
+    ".xlsx .xlsm": _apart(xlsx, "python_calamine", "python-calamine"),
     ".odt .odp .ods": odf.blocks,
     ".epub": epub.blocks,
     ".eml .mbox": eml.blocks,

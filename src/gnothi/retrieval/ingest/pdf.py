@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.retrieval.ingest.base import Block, Unreadable
-from gnothi.retrieval.ingest.columns import Segment, in_order, lines, segments
+from gnothi.retrieval.ingest.page_columns import Segment, in_order, lines, segments
 from gnothi.retrieval.ingest.split import collapse
 
 _PAGES = 20_000

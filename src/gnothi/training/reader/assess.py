@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnothi.concurrency import gather
-from gnothi.methods.steps.choosing import ChoiceScore, scores_of
+from gnothi.methods.steps.multiple_choice import ChoiceScore, scores_of
 from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import exact_match

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from gnothi.errors import InvalidInput
-from gnothi.methods.steps.choosing import ChoiceScore
+from gnothi.methods.steps.multiple_choice import ChoiceScore
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer

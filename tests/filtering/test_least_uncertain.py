@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi import events
-from gnothi.filtering.uncertainty import Candidate, LeastUncertain, least_uncertain
+from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.signals import registry
 from gnothi.signals.replies import says_nothing
 from gnothi.testing.model import Reply, Scripted

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gnothi import events
 from gnothi.errors import InvalidInput
-from gnothi.methods.steps.choosing import Chosen, WithoutChoices, choose, scores_of, softmax
+from gnothi.methods.steps.multiple_choice import Chosen, WithoutChoices, choose, scores_of, softmax
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.testing.model import Scripted
 from gnothi.types import ContinuationScore, Decoding, Passage, Prompt, Question, StateSpec

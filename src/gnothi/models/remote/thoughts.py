@@ -20,7 +20,7 @@ MARKED, ENDED = "marks in the text", "the text before a closing mark"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Split:
     """``text`` is the answer. ``place`` says where the thought stood, empty where there was none. ``closed`` is False where
     the thought never came to an end, so that there is no answer."""
 
@@ -30,7 +30,7 @@ class Said:
     closed: bool = True
 
 
-def said(message: Mapping[str, Any]) -> Said | None:
+def split_thought(message: Mapping[str, Any]) -> Split | None:
     """None for a message that holds neither a text nor nothing, but something else."""
     content = message.get("content", message.get("text"))
     if content is None:
@@ -45,11 +45,11 @@ def said(message: Mapping[str, Any]) -> Said | None:
     told = tell_apart(text)
     if not told.thinks:
         # After a thought, chat templates leave lines empty; a stop string in them is not the answer's end.
-        return Said(text.lstrip() if thought else text, thought, place)
+        return Split(text.lstrip() if thought else text, thought, place)
     if told.thought:
         place = place or (MARKED if told.opened else ENDED)
         thought = "\n".join(filter(None, (thought, told.thought)))
-    return Said(told.answer, thought, place, told.closed)
+    return Split(told.answer, thought, place, told.closed)
 
 
 def _parted(content: object) -> tuple[str, str] | None:

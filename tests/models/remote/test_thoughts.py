@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.models.remote.replies import Bill, InvalidReply, OtherShape, read
-from gnothi.models.remote.said import FIELDS, said
+from gnothi.models.remote.thoughts import FIELDS, split_thought
 from gnothi.models.remote.tokens import FLOOR, aligned, number
 
 ANN = {"type": "text", "text": "Ann"}
@@ -34,14 +34,14 @@ ANN = {"type": "text", "text": "Ann"}
     ],
 )  # fmt: skip
 def test_answer_and_thought(message: dict[str, Any], answer: str, thought: str) -> None:
-    found = said(message)
+    found = split_thought(message)
     assert found is not None
     assert (found.text, found.thought, found.closed) == (answer, thought, True)
     assert bool(found.place) == bool(thought)
 
 
 def test_a_thought_that_never_ends() -> None:
-    found = said({"content": "<think>Otto? So the answer is Otto"})
+    found = split_thought({"content": "<think>Otto? So the answer is Otto"})
     assert found is not None
     assert (found.text, found.closed) == ("", False)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GATED, ALWAYS = "seakr", "rag"
 
 
-def suiting(model: Any, settings: Settings, calibration: Calibration | None) -> tuple[str, str]:
+def default_method(model: Any, settings: Settings, calibration: Calibration | None) -> tuple[str, str]:
     """The method, and what to tell of the choice, if anything.
 
     With a calibration the one that it was made for. The gated one where the model brings thresholds of its own, or a setting
