@@ -80,7 +80,7 @@ JOBS: Mapping[str, Job] = {
         ("ask", "Who?", "--method", "seakr", *_MODEL, "--calibration", "made"),
         _calibration,
     ),
-    "export": Job(("export", "run", "--to", "jsonl", "--out", "made"), ("methods",), lambda: Path("made").read_bytes()),
+    "export": Job(("export", "run", "--to", "jsonl", "--out", "made"), ("list", "methods"), lambda: Path("made").read_bytes()),
 }
 
 

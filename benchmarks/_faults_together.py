@@ -46,7 +46,7 @@ def _rebuilt() -> Any:
 
 
 _EVAL = Job(("eval", "sets/plain.jsonl", "--method", "direct,rag", *_MODEL, "--out", "made"), ("report", "made"), killed._rows)
-_LABELLING = Job(_UTILITY, ("methods",), _labels)
+_LABELLING = Job(_UTILITY, ("list", "methods"), _labels)
 _BUILD = Job(_REBUILD, ("index", "search", "index", "heron"), _rebuilt)
 _OTHER = ("eval", "sets/plain.jsonl", "--method", "direct", *_MODEL, "--out", "other")
 PAIRS: Mapping[str, Pair] = {
