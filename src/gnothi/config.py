@@ -33,7 +33,6 @@ RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_SIGNAL_NAME = ".signal.name"
 _PLAIN = (str, int, float, list, tuple, dict, types.NoneType)
 """What files and command lines give; anything else is an object of a Python caller."""
 
@@ -362,12 +361,12 @@ def read_settings(
     for variable, text in sorted((environ or {}).items()):
         if variable.startswith(ENVIRONMENT_PREFIX) and variable not in RESERVED_VARIABLES:
             key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
-            given[key] = Given(text, f"environment variable {variable}", 1)
+            given[_named(key)] = Given(text, f"environment variable {variable}", 1)
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
-        given[key.strip()] = Given(text, f"--set {override}", 2)
+        given[_named(key.strip())] = Given(text, f"--set {override}", 2)
     return Settings(given)
 
 
@@ -395,9 +394,13 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{name}.")
         else:
-            key = f"{prefix}{name}"
-            flat[key.removesuffix(".name") if f".{key}".endswith(_SIGNAL_NAME) else key] = value
+            flat[_named(f"{prefix}{name}")] = value
     return flat
+
+
+def _named(key: str) -> str:
+    """``signal.name`` is the signal itself: TOML has no key that is both a text and a table."""
+    return key.removesuffix(".name") if f".{key}".endswith(".signal.name") else key
 
 
 def to_toml(values: Mapping[str, Any]) -> str:

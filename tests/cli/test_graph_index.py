@@ -113,7 +113,7 @@ def test_sources_are_listed_and_deleted(source: Path, out: str, capsys: pytest.C
 def test_what_a_graph_cannot_do(source: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gnothi("build", source, "--graph", "--out", out)
     capsys.readouterr()
-    assert gnothi("delete", out, "tea") == 0
+    assert gnothi("delete", out, "tea") == 1
     assert "no file or passage has the name 'tea'" in capsys.readouterr().err
     assert gnothi("build", source, "--out", out) == 2
     assert "is a knowledge graph, and sources would be read as passages" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_build_search_info_delete(docs: Path, out: str, capsys: pytest.CaptureFi
     assert re.fullmatch(r" 1 +\d+\.\d{3}  docs/plums\.md#1  Plums\n    Salted plums keep long\.\n", capsys.readouterr().out)
     assert gnothi("info", out) == 0
     assert re.search(r"2 passages, .* MB on disk\nsources: 2 files\nformat: version 2", capsys.readouterr().out)
-    assert gnothi("delete", out, "docs/plums.md#1", "nope") == 0
+    assert gnothi("delete", out, "docs/plums.md#1", "nope") == 1
     shown = capsys.readouterr()
     assert "1 passage deleted (0 files), 1 left" in shown.out
     assert "no file or passage has the name 'nope'" in shown.err
@@ -115,7 +115,7 @@ def test_sources_are_deleted(docs: Path, out: str, capsys: pytest.CaptureFixture
     gnothi("build", docs, "--out", out)
     capsys.readouterr()
     whole, passage = name.endswith("docs") or name == "{docs}", "#" in name
-    assert gnothi("delete", out, name.format(docs=docs), "nope", "--json") == 0
+    assert gnothi("delete", out, name.format(docs=docs), "nope", "--json") == 1
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     files = [] if passage else ["docs/heron.txt", "docs/plums.md"] if whole else ["docs/heron.txt"]

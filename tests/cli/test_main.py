@@ -14,6 +14,7 @@ import pytest
 
 from gnothi import errors
 from gnothi.cli import main
+from gnothi.methods.registry import METHODS
 from tests.patience import PATIENCE
 
 Raise = Callable[[BaseException | int | None], int]
@@ -104,7 +105,8 @@ def test_what_the_system_is_short_of_is_named(
     assert "same command again" in said
 
 
-def test_a_bug_is_not_hidden(outcome: Raise) -> None:
+def test_a_bug_is_not_hidden(outcome: Raise, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "_own_code", lambda _: None)  # as if no line of this file were on the way to it
     with pytest.raises(RuntimeError):
         outcome(RuntimeError("a bug"))
     with pytest.raises(ImportError):
@@ -195,3 +197,21 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_what_a_message_repeats_does_not_steer_the_terminal(outcome: Raise, capsys: pytest.CaptureFixture[str]) -> None:
     assert outcome(errors.InvalidInput("a.toml: got \x1b[2J\x9b and \u202e,\nexpected <--k 5>.")) == 2
     assert capsys.readouterr().err == "gnothi: a.toml: got \ufffd[2J\ufffd and \ufffd,\nexpected --k 5.\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), [("1 / 0", "ZeroDivisionError: division by zero"), ("await steps.search(3, 1)", "got 3")]
+)
+def test_what_a_method_of_the_users_own_raises_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
+    (tmp_path / "of_a_user.py").write_text(f"async def wrong(steps, question):\n    return {line}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "of_a_user", raising=False)
+    try:
+        assert main.run(["ask", "Who?", "--method", "of_a_user:wrong", "--model", "lab", "--index", "lab"]) in (1, 2)
+    finally:
+        METHODS.remove("wrong")
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert "Traceback" not in shown

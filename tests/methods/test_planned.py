@@ -120,3 +120,9 @@ def test_a_plain_key_is_that_of_signals_where_no_method_has_it() -> None:
 def test_a_method_that_measures_every_signal_has_all_of_them() -> None:
     every = {key for name in registry.names() for key in settings_of(name)}
     assert {key for key in planned("panel")[0].values if key.startswith("signal.")} == every
+
+
+@pytest.mark.parametrize("key", ["samples", "seakr.samples", "seakr.signal.samples", "signal.samples"])
+def test_a_setting_of_signals_is_found_by_each_of_its_names(key: str) -> None:
+    (seakr,) = planned("seakr", f"{key}=5", "signal.name=consistency")
+    assert (seakr.values["signal"], seakr.values["signal.samples"]) == ("consistency", 5)

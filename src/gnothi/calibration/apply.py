@@ -117,7 +117,7 @@ def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> 
         if before != key and before in found.settings:
             raise InvalidSetting(
                 f"<--calibration>: {found.source} is of an older version: it says {before} = "
-                f"{as_text(found.settings[before])}, which is {key} now. Calibrate anew, or add <--anyway>."
+                f"{as_text(found.settings[before])}, which is {key} now. Calibrate anew, or add <--ignore-mismatch>."
             )
         if key in found.settings and not _same(value, found.settings[key]):
             raise InvalidSetting(

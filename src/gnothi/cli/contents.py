@@ -10,6 +10,7 @@ import click
 
 from gnothi.cli import graph_index, options
 from gnothi.cli.building import UNFINISHED, count
+from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput
 from gnothi.files import DATABASE_ERRORS
@@ -117,7 +118,7 @@ def _files(path: str, as_json: bool) -> None:
         print_json({"path": path, "sources": [asdict(one) for one in found]})
         return
     if not found:
-        say("No file: a program filled the index, or its first build was interrupted early.")
+        say("No file: all were deleted, a program filled the index, or its first build was interrupted early.")
     for one in found:
         facts = f"{one.passages:>9,}  {one.bytes:>13,}  {one.modified[:16]:16}  {one.state:11}"
         click.echo(f"{facts}  {clean(one.source)}")
@@ -127,10 +128,11 @@ def _files(path: str, as_json: bool) -> None:
 @click.argument("path")
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE|ID...")
 @options.json
-def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
+def delete(path: str, names: tuple[str, ...], as_json: bool) -> int:
     """Delete files, folders or passages from the index PATH: files by their names there or their paths, passages by ids.
 
-    The next build reads a file again if it is still there; a passage comes back only when its file changes.
+    The next build reads a file again if it is still there; a passage comes back only when its file changes. Exit code 1: a name
+    that is not there.
     """
     from gnothi.graph.building import delete_from_graph
     from gnothi.graph.folder import is_graph
@@ -171,6 +173,7 @@ def delete(path: str, names: tuple[str, ...], as_json: bool) -> None:
         )
     else:
         click.echo(f"{path}: {count(deleted, 'passage')} deleted ({count(len(gone.sources), 'file')}), {gone.passages:,} left")
+    return SOME_FAILED if gone.missing else 0
 
 
 def _folder(path: str) -> Path:

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -142,12 +143,16 @@ def run(arguments: Sequence[str]) -> int:
         return BROKEN_PIPE  # click's one exit of its own outside standalone mode, for the same reason
     except MemoryError:
         return _fail(_short_of("memory"), ResourceUnavailable.exit_code, debug)
-    except (RuntimeError, ImportError) as error:
-        if (what := next((what for said, what in _SHORT_OF.items() if said in str(error)), None)) is None:
-            raise
-        return _fail(_short_of(what), ResourceUnavailable.exit_code, debug)
     except OSError as error:
         return _fail(on_the_command_line(_system_message(error)), ResourceUnavailable.exit_code, debug)
+    except Exception as error:
+        short = next((what for said, what in _SHORT_OF.items() if said in str(error)), None)
+        if short is not None and isinstance(error, RuntimeError | ImportError):
+            return _fail(_short_of(short), ResourceUnavailable.exit_code, debug)
+        if (where := _own_code(error)) is None:
+            raise
+        what = f"{type(error).__name__}: {error}".rstrip(": ")
+        return _fail(f"{what} (in {where}). Correct it there; --debug shows the calls that led to it.", 1, debug)
     return result if isinstance(result, int) else 0
 
 
@@ -156,6 +161,13 @@ def _fail(message: str, exit_code: int, debug: bool) -> int:
         traceback.print_exc()
     say(f"gnothi: {message}")
     return exit_code
+
+
+def _own_code(error: Exception) -> str | None:
+    """File and line of code of the user's own, a method or a model, say, on the way to the error; None where there is none."""
+    others = (str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix, "<")
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(others)]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else None
 
 
 def _short_of(what: str) -> str:

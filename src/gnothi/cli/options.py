@@ -231,7 +231,8 @@ _set = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting of the method, or model.KEY of the model (repeat). Overrides the environment and --config.",
+    help="A setting of the methods, METHOD.KEY of one, signal.KEY, model.KEY or index.KEY (repeat). Overrides the "
+    "environment and --config.",
 )
 _spending = (
     click.option(

@@ -14,6 +14,7 @@ from gnothi.methods.steps.settings import SECTION, ModelDefaults, measured_by, s
 from gnothi.models.of_function import as_model
 from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.retrieval.given import as_retriever
+from gnothi.signals import registry as signals
 
 MODEL_SECTION = "model"
 INDEX_SECTION = "index"
@@ -88,10 +89,8 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
     must be a setting of a signal that one of them measures. Sections of methods that do not take part are left alone, so that
     one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
     """
-    given = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
-    own = {key for name in names for key in methods.settings_of(name)}
-    of_signals = {key for key in given if key not in own and f"{_OF_SIGNALS}{key}" in own}
-    plain = {f"{_OF_SIGNALS}{key}": given[key] for key in of_signals} | {k: v for k, v in given.items() if k not in of_signals}
+    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
+    plain = _qualified(plain, {key for name in names for key in methods.settings_of(name)})
     check_keys(plain, names)
     planned = tuple(_planned(name, plain, settings.section(name)) for name in dict.fromkeys(names))
     for key, one in plain.items():
@@ -102,7 +101,7 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
 
 def _planned(name: str, plain: Mapping[str, Given], own: Mapping[str, Given]) -> PlannedMethod:
     known = methods.settings_of(name)
-    given = _stronger(plain, own, known)
+    given = _stronger(plain, _qualified(own, known), known)
     wanted = methods.optional_resources(name)
     objects = {
         key: _adapted(one.value, wanted[key], key)
@@ -158,9 +157,10 @@ def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod])
         has = sorted(settings_of_signals(method.name, method.values))
         told.append(f"{method.name} measures {' and '.join(measured)}, with the settings: {', '.join(has) or 'none'}")
     source = f" (from {given.source})" if given.source else ""
+    having = [name for name in signals.names() if key in settings_of(name)]
     raise InvalidSetting(
-        f"setting {key!r}{source}: no signal that is measured has it ({'; '.join(told)}). Name a signal that has it, as in "
-        f"<--set {SECTION}=gram>, or leave it out."
+        f"setting {key!r}{source}: no signal that is measured has it ({'; '.join(told)}). Name a signal that has it "
+        f"({', '.join(having)}), or leave it out."
     )
 
 
@@ -206,6 +206,12 @@ def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collec
         if "." in key and not key.startswith(_OF_SIGNALS):
             valid += [f"{name}.{one}" for name, settings in known.items() for one in settings]
         raise UnknownName(f"setting of {' and '.join(known) or 'no method'} (from {given.source})", key, valid)
+
+
+def _qualified(given: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:
+    """With ``signal.`` before the keys that only signals have."""
+    names = {key: full for key in given if key not in known and (full := f"{_OF_SIGNALS}{key}") in known}
+    return {names[key]: given[key] for key in names} | {key: one for key, one in given.items() if key not in names}
 
 
 def _stronger(plain: Mapping[str, Given], own: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:

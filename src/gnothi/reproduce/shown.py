@@ -75,7 +75,11 @@ def listed(recipes: list[Recipe]) -> Iterator[str]:
     """A line for each element, those without a recipe with the reason."""
     for name, paper in papers().items():
         yield str(paper["title"])
-        mine = [(one.name, f"{one.study.title} ({' and '.join(one.covers)})") for one in recipes if one.paper == name]
+        mine = [
+            (one.name, f"{one.study.title} ({' and '.join(one.covers)})" if one.covers else one.study.title)
+            for one in recipes
+            if one.paper == name
+        ]
         yield from definitions(mine)
         reasons = [(element, f"no recipe: {reason}") for element, reason in paper["left_out"].items()]
         yield from definitions([one for one in reasons if one[1] not in ("no recipe: a drawing", "no recipe: a prompt")])

@@ -102,6 +102,10 @@ class Steps:
         return (await self.model.generate(prompt, self._reader.decoding(CHAIN_STOPS))).text.strip()
 
     def _asked(self, question: Question | str) -> Question:
+        if not isinstance(question, Question | str):
+            raise InvalidSetting(
+                f"method {self._name!r}: got {question!r:.80} as a question or query, expected the question or a text."
+            )
         return question if isinstance(question, Question) else replace(self.question, text=question, choices=(), answers=())
 
     def _passages(self, given: Any) -> tuple[Passage, ...]:
