@@ -82,7 +82,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[str]:
     return lines
 
 
-_HEADER = ["path", "result", "models", "apart, at most", "time by that of `generate`, median", "names"]
+_HEADER = ["path", "result", "models", "apart, at most", "time by that of `generate`, median", "names, each with its time"]
 
 
 def _by_path(compared: Sequence[Outcome]) -> Iterator[list[str]]:
@@ -93,7 +93,7 @@ def _by_path(compared: Sequence[Outcome]) -> Iterator[list[str]]:
     for (path, verdict), members in sorted(groups.items()):
         apart = max(value for one in members for value in (0.0, *one.apart.values()))
         times = [one.times_generate for one in members if one.times_generate is not None]
-        names = ", ".join(f"`{one.name}`" for one in members)
+        names = ", ".join(f"`{one.name}`{'' if (time := one.times_generate) is None else f' {time:.2f}'}" for one in members)
         yield [path, verdict, str(len(members)), f"{apart:.0e}", f"{median(times):.2f}" if times else "–", names]
 
 

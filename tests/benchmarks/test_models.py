@@ -72,7 +72,7 @@ def test_the_page(tmp_path: Path) -> None:
     assert [one.verdict for one in outcomes] == ["equal", "wrong", "refused", "not made", "failed"]
     lines = models.tables(outcomes)
     assert lines[0].startswith("4 models were made, of 5: 1 equal (forked), 1 failed (plain), 1 not made, 1 refused")
-    assert "| forked | equal | 1 | 1e-05 | 0.50 | `one` |" in lines
+    assert "| forked | equal | 1 | 1e-05 | 0.50 | `one` 0.50 |" in lines
     assert "| repeated | wrong | 1 | 1e+00 | – | `two` |" in lines
     assert "| plain | failed | 1 | 0e+00 | – | `five` |" in lines
     assert {"No hidden states: `five`.", "No site `ffn`; `residual` works: `two`.", "One prompt at a time: `two`."} <= set(
