@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
-from gnothi.methods.steps import repetition
-from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.parsing import as_choice, concludes, final_answer, sentence
+from gnothi.methods.steps.chain import conclude, reread
+from gnothi.methods.steps.parsing import as_choice, concludes, read_reply, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -47,7 +46,7 @@ class IRCoT(GenerationSettings):
                 break
             passages = await self._search(next_sentence, passages)
         answer = await self._read(question, passages, () if self.reread else tuple(chain))
-        return await repetition.reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
 
     async def _search(self, query: str, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """``passages`` and what the query finds beyond them, up to the limit."""
@@ -59,7 +58,7 @@ class IRCoT(GenerationSettings):
 
     async def _read(self, question: Question, passages: tuple[Passage, ...], chain: tuple[str, ...]) -> Answer:
         so_far = " ".join(chain)
-        if answer := final_answer(so_far):
+        if answer := read_reply(so_far).conclusion:
             return Answer(as_choice(answer, question.choices), so_far, passages)
         prompt = ask(REASON, question, passages, so_far)
         measured = await Perplexity().measure(self.model, prompt, self.decoding(CHAIN_STOPS))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
+from gnothi.methods.steps.chain import answer_to, reread
+from gnothi.methods.steps.parsing import concludes, read_reply, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.react.browsing import Browser
@@ -27,7 +27,6 @@ from gnothi.methods.steps.react.format import (
     parse_turn,
     written,
 )
-from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
@@ -109,7 +108,7 @@ class ReAct(GenerationSettings):
         return await browser.search(action.argument) if action.kind == "search" else browser.lookup(action.argument)
 
     async def _answer(self, question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
-        finished = as_choice(short_answer(text, question.text), question.choices)
+        finished = read_reply(text, question.text, question.choices).answer
         return await reread(self.model, question, Answer(finished, "\n".join(turns), browser.seen), self.decoding(SHORT_STOPS))
 
     # --- by sentences --------------------------------------------------------------------------------------------------

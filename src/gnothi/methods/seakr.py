@@ -13,13 +13,12 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
-from gnothi.methods.steps.chain import Conclusion, conclude
+from gnothi.methods.steps.chain import Conclusion, conclude, reread
 from gnothi.methods.steps.gating import Gating, threshold_of
-from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
+from gnothi.methods.steps.parsing import as_choice, concludes, read_reply, sentence
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
 from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
-from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -183,7 +182,7 @@ class SeaKR(SignalSettings):
         if asks_for_chain(prompt):
             conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
         else:
-            conclusion = Conclusion(short_answer(measured.greedy.text, prompt.question), "")
+            conclusion = Conclusion(read_reply(measured.greedy.text, prompt.question).answer, "")
         return Candidate(strategy, conclusion.answer, measured.uncertainty, conclusion.rationale, prompt.passages)
 
     # --- parts ---------------------------------------------------------------------------------------------------------

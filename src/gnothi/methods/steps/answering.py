@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from gnothi.methods.steps.chain import conclude
+from gnothi.methods.steps.chain import conclude, reread
 from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
-from gnothi.methods.steps.parsing import as_choice, before_answer, short_answer
-from gnothi.methods.steps.repetition import reread, until_it_repeats
+from gnothi.methods.steps.parsing import as_choice, read_reply
 from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
@@ -53,7 +52,7 @@ class AnsweringSettings(SignalSettings):
         """The answer that a short reply comes to."""
         if self._chooses(prompt):
             return await self._likeliest(model, prompt, prompt, measured)
-        text = as_choice(short_answer(until_it_repeats(measured.greedy.text), prompt.question), prompt.choices)
+        text = read_reply(measured.greedy.text, prompt.question, prompt.choices).once.answer
         return Answer(text, "", prompt.passages, measured.score)
 
     async def conclusion_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
@@ -61,7 +60,7 @@ class AnsweringSettings(SignalSettings):
         likeliest where the chain names its answer."""
         if self._chooses(prompt):
             chain = " ".join(f"{prompt.answer_so_far} {measured.greedy.text}".split())
-            return await self._likeliest(model, prompt, replace(prompt, answer_so_far=before_answer(chain)), measured)
+            return await self._likeliest(model, prompt, replace(prompt, answer_so_far=read_reply(chain).reasoning), measured)
         conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
         answer = Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, prompt.passages, measured.score)
         question = Question("", prompt.question, choices=prompt.choices)
