@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from gnothi.datasets import load
+from gnothi.reproduce import recipe
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Prompt, Question
-from tests.reproduce.planned import made
+from tests.reproduce.planned import made, plans
 
 SPLITS = [("keqa/table1", "KEQA"), ("keqa/table1", "SearChain"), ("keqa/table3", "KEQA w DPR")]
 SPLITS += [
@@ -34,24 +35,24 @@ def reply(prompt: Prompt) -> Reply:
     return Reply(says.get(prompt.task.name, "Kestrel"))
 
 
-def tasks_asked(recipe: str, data: str, label: str, question: Question) -> list[str]:
+def tasks_asked(name: str, data: str, label: str, question: Question) -> list[str]:
     """The names of the tasks that the row's model is asked for, in order."""
     model = Scripted(reply)
-    asyncio.run(made(recipe, data, label, model=model, retriever=ScriptedRetriever([Passage("p", "It was so.")]))(question))
+    asyncio.run(made(name, data, label, model=model, retriever=ScriptedRetriever([Passage("p", "It was so.")]))(question))
     return [prompt.task.name for prompt in model.prompts]
 
 
-@pytest.mark.parametrize(("recipe", "label"), SPLITS)
-def test_questions_of_several_hops_are_split_and_those_of_one_hop_are_not(recipe: str, label: str) -> None:
+@pytest.mark.parametrize(("name", "label"), SPLITS)
+def test_questions_of_several_hops_are_split_and_those_of_one_hop_are_not(name: str, label: str) -> None:
     for question in (ONE_HOP, SEVERAL_HOPS):
-        assert tasks_asked(recipe, "strategyqa", label, question).count("decompose") == 1
-        assert "decompose" not in tasks_asked(recipe, "nq-dev", label, question)
+        assert tasks_asked(name, "strategyqa", label, question).count("decompose") == 1
+        assert "decompose" not in tasks_asked(name, "nq-dev", label, question)
 
 
-@pytest.mark.parametrize(("recipe", "data", "label"), SIMPLE)
-def test_seakrs_simple_form_asks_for_a_chain(recipe: str, data: str, label: str) -> None:
+@pytest.mark.parametrize(("name", "data", "label"), SIMPLE)
+def test_seakrs_simple_form_asks_for_a_chain(name: str, data: str, label: str) -> None:
     for question in (ONE_HOP, SEVERAL_HOPS):
-        assert set(tasks_asked(recipe, data, label, question)) == {"reason"}
+        assert set(tasks_asked(name, data, label, question)) == {"reason"}
 
 
 @pytest.mark.slow
@@ -72,3 +73,12 @@ def test_seakr_asks_for_a_chain_for_all_real_questions_of_nq(shared_data: Path) 
     questions = load(str(shared_data / "nq_open.dev.jsonl"))[:200]
     assert len(questions) == 200
     assert all(set(tasks_asked("seakr/table2", "nq", "SeaKR", one)) == {"reason"} for one in questions)
+
+
+@pytest.mark.parametrize("name", [one for one in recipe.names() if "/" in one])
+def test_no_row_makes_a_call_that_its_paper_does_not_make(name: str) -> None:
+    for source in recipe.read(name).data:
+        for label, plan in plans(name, source.name).items():
+            (method,) = plan.methods
+            assert method.values.get("extra_calls", False) is False, label
+            assert name.startswith("iekr/") or method.values["extract"] != "gnothi", label
