@@ -18,6 +18,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, check_fits, name_of, plan_methods
 from gnothi.methods.registry import METHODS
 from gnothi.models.of_function import as_model
+from gnothi.models.scheme import FORM
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.registry import GIVEN
 from gnothi.retrieval.given import as_retriever
@@ -207,7 +208,7 @@ def resolve(request: Request) -> Plan:
     if found is None or request.ignore_mismatch:
         return plan
     found.check_precision(_precision(request.model, models))
-    found.check_thinking(thinking_of(request.model, models))
+    found.check_form(form_of(request.model, models))
     return plan.in_precision(found.precision)
 
 
@@ -223,9 +224,10 @@ def together(plan: Plan, questions: Sequence[Question] = ()) -> Plan:
     return replace(plan, warnings=(*plan.warnings, warning)) if warning else plan
 
 
-def thinking_of(model: Any, models: Mapping[str, CallCache]) -> str | None:
-    """Whether the model of that name is to think, as its settings say; None where they do not."""
-    return getattr(models.get(model), "thinking", None) if isinstance(model, str) else None
+def form_of(model: Any, models: Mapping[str, CallCache]) -> dict[str, str]:
+    """How prompts of the model of that name are written, as far as its settings say."""
+    given = models.get(model) if isinstance(model, str) else None
+    return {key: str(one) for key in FORM if (one := getattr(given, key, None))}
 
 
 def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
