@@ -25,6 +25,7 @@ NAMES = {
     "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "requests", "paper_calls": "calls",
     "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
 }  # fmt: skip
+_VERSIONS = "models and libraries may have other versions than the paper's"
 REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
 
 
@@ -206,15 +207,32 @@ def document(found: Outcome) -> dict[str, Any]:
     whole = asdict(found)
     for one, own in zip(whole["data"], found.data, strict=True):
         for row, mine in zip(one["rows"], own.rows, strict=True):
-            row["cells"] = [{**cell, "inside": of.inside} for cell, of in zip(row["cells"], mine.cells, strict=True)]
-    return whole
+            row["cells"] = [
+                {**cell, "inside": of.inside, "difference": of.difference}
+                for cell, of in zip(row["cells"], mine.cells, strict=True)
+            ]
+    return whole | {"inside": found.inside, "expected": found.expected}
 
 
 def conclusion(found: Outcome) -> str:
+    """What was reproduced, what was not, and why it may differ; then how many figures lie where they should."""
     if found.rehearsal:
         return REHEARSAL
+    rows = len({row.label for one in found.data for row in one.rows})
+    sizes = ", ".join(f"{one.questions:,} of {one.title}" for one in found.data)
+    said = [
+        f"Reproduced: {counted(rows, 'row')} of {' and '.join(found.covers) or found.recipe}, on questions: {sizes}.",
+        f"Not reproduced: {', '.join(found.missing) or 'nothing of it'}.",
+        f"It may differ because {'; '.join((*found.differs, _VERSIONS))}.",
+    ]
     inside, known = found.inside
-    return f"{inside} of {counted(known, 'figure')} of the paper lie in the 95 % intervals of ours." if known else ""
+    if known:
+        figures = counted(known, "figure")
+        said.append(
+            f"{inside} of {figures} of the paper lie in the 95 % intervals of ours; of a perfect replication about "
+            f"{found.expected:.0f} ({found.expected / known:.1%}) would, for the paper's are of samples, too."
+        )
+    return " ".join(said)
 
 
 def markdown(found: Outcome) -> list[str]:
@@ -225,15 +243,26 @@ def markdown(found: Outcome) -> list[str]:
 
 
 def _table(one: OnData) -> list[str]:
-    header = ["", *(head for name in one.metrics for head in (f"{NAMES[name]}: paper", f"{NAMES[name]}: ours (95 %)"))]
+    header = ["", *(head for name in one.metrics for head in _heads(NAMES[name]))]
     header += [f"{NAMES[one.metric]} less {one.full} (95 %)", "p"]
     lines = [_cells(header), _cells(["---"] * len(header))]
     for row in one.rows:
-        cells = [text for cell in row.cells for text in (_figure(cell, cell.paper), _ours(cell))]
+        cells = [text for cell in row.cells for text in (_figure(cell, cell.paper), _ours(cell), _less(cell))]
         test = row.difference
         spread = f" ({signed(test.interval[0])} to {signed(test.interval[1])})" if test and test.interval else ""
         lines.append(_cells([row.label, *cells, *([signed(test.difference) + spread, chance(test.p)] if test else ["", ""])]))
     return lines
+
+
+def _heads(name: str) -> tuple[str, str, str]:
+    return f"{name}: paper", f"{name}: ours (95 %)", f"{name}: ours less paper (95 %)"
+
+
+def _less(cell: Cell) -> str:
+    """The interval of ours less the paper's."""
+    if not (found := cell.difference):
+        return ""
+    return f"{signed(found.low)} to {signed(found.high)}" if cell.metric in SHARES else f"{found.low:+.1f} to {found.high:+.1f}"
 
 
 def _cells(cells: list[str]) -> str:
@@ -254,7 +283,10 @@ def _ours(cell: Cell) -> str:
 
 def show(console: Console, found: Outcome) -> None:
     paragraph(console, f"{found.title} ({found.source})", style="bold")
-    paragraph(console, f"{', '.join(found.models)}; in brackets the paper's figure, below it our 95 % interval")
+    paragraph(
+        console,
+        f"{', '.join(found.models)}; in brackets the paper's figure, below 95 % intervals of ours and of the difference",
+    )
     for one in found.data:
         paragraph(console, f"{one.title}: {counted(one.questions, 'question')}", style="italic")
         headings = ("", *(head for name in one.metrics for head in (NAMES[name], f"({NAMES[name]})")))
@@ -271,5 +303,5 @@ def _lines(label: str, cells: tuple[Cell, ...]) -> Iterator[Row]:
         (_figure(cell, cell.ours) or MISSING, f"({paper})" if (paper := _figure(cell, cell.paper)) else "") for cell in cells
     ]
     yield [label, *(text for pair in pairs for text in pair)], ""
-    spreads = [between(cell.interval) if cell.metric in SHARES else "" for cell in cells]
-    yield ["", *(text for spread in spreads for text in (spread, ""))], "dim"
+    spreads = [(between(cell.interval) if cell.metric in SHARES else "", _less(cell)) for cell in cells]
+    yield ["", *(text for pair in spreads for text in pair)], "dim"
