@@ -19,7 +19,7 @@ from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, 
 from gnothi.methods.registry import METHODS
 from gnothi.models.of_function import as_model
 from gnothi.models.scheme import FORM
-from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.registry import GIVEN
 from gnothi.retrieval.given import as_retriever
 from gnothi.runs.on_ray import address_of
@@ -117,6 +117,16 @@ class Plan:
         from gnothi.models import is_remote
 
         return any(map(is_remote, self.models))
+
+    @property
+    def opens(self) -> Iterator[tuple[type, Any]]:
+        """The protocol and the name, or the object, of everything that is opened to answer."""
+        searches = self.sources.searches
+        yield from ((LanguageModel, model) for model in (self.sources.model, *self.models))
+        yield from ((Retriever, one) for one in (self.sources.index,) if one is not None)
+        yield from ((KnowledgeGraph, one) for one in (self.sources.graph,) if one is not None)
+        yield from ((Reranker, one) for one in (searches.reranker,) if one is not None)
+        yield from (one for method in self.methods for one in method.named.values())
 
     @property
     def trusting(self) -> list[str]:
