@@ -33,7 +33,7 @@ RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_PLAIN = (str, int, float, list, tuple, dict, types.NoneType)
+_PLAIN = (str, bool, int, float, list, tuple, dict, types.NoneType)
 """What files and command lines give; anything else is an object of a Python caller."""
 
 
@@ -120,7 +120,7 @@ def _convert_scalar(value: object, annotation: Any) -> Any:
 def _convert_annotated(value: object, inner: Any, *about: object) -> Any:
     for named in about:
         if isinstance(named, Named):
-            if named.name_of is not None and not isinstance(value, _PLAIN):
+            if named.name_of is not None and (type(value) not in _PLAIN or (isinstance(value, str) and ":" in value)):
                 return named.name_of(value)
             return _convert_literal(value, named.names())
     return _convert(value, inner)
