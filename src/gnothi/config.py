@@ -39,11 +39,17 @@ _PLAIN = (str, bool, int, float, list, tuple, dict, types.NoneType)
 
 class Given(NamedTuple):
     """A value as someone gave it (text, or what TOML read) and where, for error messages. Of two values for one thing that of
-    the higher ``layer`` counts; what a command itself decides is above all of them."""
+    the higher ``layer`` counts: a file's (0), the environment's (1), the command line's or a keyword's (2), and above all of
+    them what a command itself decides."""
 
     value: object
     source: str
     layer: int = 3
+
+    @property
+    def shared(self) -> bool:
+        """Whether it was given for more than this command: what has no use for it here may have one elsewhere."""
+        return self.layer < 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,6 +321,11 @@ def _sources(request: Request, planned: Sequence[PlannedMethod]) -> Sources:
             if key.partition(".")[0] in (MODEL_SECTION, INDEX_SECTION)
         )
     )
+    fuses = isinstance(index, str) and index.startswith("hybrid:")
+    for key, used in (("recogniser", reads_graph and graph), ("fusion", fuses), ("dense_weight", fuses)):
+        if not used and (one := request.settings.given.get(f"{INDEX_SECTION}.{key}")) is not None and one.shared:
+            nothing: dict[str, Any] = {key: None}
+            searches = replace(searches, **nothing)
     if searches.recogniser is not None and not (reads_graph and graph):
         why = "there is no graph: give <--graph PATH>" if reads_graph else "none of the methods reads one: leave it out"
         raise InvalidSetting(
