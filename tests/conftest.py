@@ -7,6 +7,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,9 +74,28 @@ def made_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.write(tmp_path_factory.mktemp("made") / "data")
 
 
+# What stands in each file that holds tests of a mark.
+SAID = {"slow": "mark.slow", "data": "shared_data"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that hold no test of the one mark that is asked for (`-m slow`, `-m 'data and ...'`) are not imported: each worker
+    would take many seconds for that."""
+    mark, _, rest = config.option.markexpr.partition(" and ")
+    if mark not in SAID or " or " in rest or not collection_path.name.startswith("test_"):
+        return None
+    return None if SAID[mark] in collection_path.read_text("utf-8") else True
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that need the real data are marked: `pytest -m data` runs them, or shows that each skips without."""
+    read = cache(Path.read_text)
     for item in items:
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
+        for mark, said in SAID.items():
+            if item.get_closest_marker(mark) and said not in read(item.path, "utf-8"):
+                raise pytest.UsageError(
+                    f"{item.nodeid} is marked {mark!r} by another file: write {said!r} in its own, by which it is found"
+                )
