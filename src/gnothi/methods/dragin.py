@@ -11,10 +11,9 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, sentence
+from gnothi.methods.steps.parsing import bare, concludes, sentence, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask, require_text
-from gnothi.methods.steps.queries import bare, is_content
-from gnothi.methods.steps.repetition import until_it_repeats
+from gnothi.methods.steps.queries import is_content
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel, Retriever

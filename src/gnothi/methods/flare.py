@@ -11,10 +11,9 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, final_answer, sentence
+from gnothi.methods.steps.parsing import concludes, read_reply, sentence, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask
-from gnothi.methods.steps.queries import certain_words, uncertain_spans
-from gnothi.methods.steps.repetition import adds_nothing, until_it_repeats
+from gnothi.methods.steps.queries import adds_nothing, certain_words, uncertain_spans
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
@@ -124,7 +123,7 @@ class Flare(MethodSettings):
         drafted = until_it_repeats(sentence(draft.text))
         if self.query == "masked" or not drafted:
             words = until_it_repeats(certain_words(draft, self.beta))
-            return [f"{question.text} {final_answer(words)}".strip() if concludes(drafted) else words or question.text]
+            return [f"{question.text} {read_reply(words).conclusion}".strip() if concludes(drafted) else words or question.text]
         passage = " ".join([question.text, *chain, drafted])
         return await questions_about(self.model, passage, draft, self.beta, self.decoding(SHORT_STOPS)) or [drafted]
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.steps.chain import conclude_each
+from gnothi.methods.steps.chain import conclude_each, only_repeats
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import EQUIVALENT, ask, reasoning
-from gnothi.methods.steps.repetition import only_repeats
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.grouping import Groups

@@ -15,7 +15,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
 from gnothi.filtering.evaluator import relevance
-from gnothi.methods.steps.parsing import as_choice
+from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import USEFUL, ask, require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require_task, speaks
@@ -37,7 +37,7 @@ from gnothi.methods.steps.self_rag_tokens import (
     without_tokens,
 )
 from gnothi.methods.steps.settings import setting
-from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes

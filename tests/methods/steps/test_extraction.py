@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.methods.steps.extraction import EXTRACTIONS
-from gnothi.methods.steps.parsing import final_answer, short_answer
+from gnothi.methods.steps.parsing import read_reply
 from tests.methods.oracles.authors import function
 
 WORDS = [
@@ -41,8 +41,8 @@ def test_the_published_cuts_of_a_comma_and_a_number() -> None:
 @given(TEXTS)
 def test_ours_is_what_it_was(text: str) -> None:
     ours = EXTRACTIONS["gnothi"]
-    assert ours.concluded(text) == final_answer(" ".join(text.split()))
-    assert ours.short(text, "Where?") == short_answer(text, "Where?")
+    assert ours.concluded(text) == read_reply(" ".join(text.split())).conclusion
+    assert ours.short(text, "Where?") == read_reply(text, "Where?").answer
 
 
 @given(TEXTS)

@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
-from gnothi.methods.steps.parsing import as_choice, before_answer
-from gnothi.methods.steps.repetition import until_it_repeats
+from gnothi.methods.steps.parsing import as_choice, read_reply, until_it_repeats
 from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
@@ -62,7 +61,7 @@ class AnsweringSettings(SignalSettings):
         likeliest where the chain names its answer."""
         if self._chooses(prompt):
             chain = " ".join(f"{prompt.answer_so_far} {measured.greedy.text}".split())
-            return await self._likeliest(model, prompt, replace(prompt, answer_so_far=before_answer(chain)), measured)
+            return await self._likeliest(model, prompt, replace(prompt, answer_so_far=read_reply(chain).reasoning), measured)
         conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
         answer = Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, prompt.passages, measured.score)
         question = Question("", prompt.question, choices=prompt.choices)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gnothi.methods.steps.parsing import final_answer, short_answer
+from gnothi.methods.steps.parsing import read_reply
 
 ExtractionName = Literal["gnothi", "seakr", "dragin", "flare", "ircot", "keqa", "whole"]
 
@@ -73,7 +73,9 @@ def _whole(reply: str, question: str = "") -> str:  # noqa: ARG001
 
 
 EXTRACTIONS: Mapping[ExtractionName, Extraction] = {
-    "gnothi": Extraction(lambda chain: final_answer(_whole(chain)), short_answer),
+    "gnothi": Extraction(
+        lambda chain: read_reply(_whole(chain)).conclusion, lambda reply, question: read_reply(reply, question).answer
+    ),
     "seakr": Extraction(_seakr, _whole),
     "dragin": Extraction(_dragin, lambda reply, _: _whole(reply).removesuffix(".")),
     "flare": Extraction(_flare, _line, forced=False),

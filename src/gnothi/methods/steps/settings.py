@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from gnothi.errors import InvalidSetting
+from gnothi.methods.steps.chain import reread
 from gnothi.methods.steps.extraction import EXTRACTIONS, Extraction, ExtractionName
 from gnothi.methods.steps.gating import AnyGating
-from gnothi.methods.steps.repetition import reread
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
@@ -98,7 +98,7 @@ class MethodSettings(GenerationSettings):
     group: ClassVar[str] = "calls"
 
     async def asked_again(self, model: LanguageModel, question: Question, answer: Answer) -> Answer:
-        """The answer, or one asked for in its place (``repetition.reread``)."""
+        """The answer, or one asked for in its place (``chain.reread``)."""
         return await reread(model, question, answer, self.decoding(SHORT_STOPS)) if self.extra_calls else answer
 
 

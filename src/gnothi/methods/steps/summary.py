@@ -8,11 +8,10 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.extraction import OURS, Extraction
-from gnothi.methods.steps.parsing import concludes, final_answer, split_sentences
+from gnothi.methods.steps.parsing import concludes, read_reply, split_sentences, yes_or_no
 from gnothi.methods.steps.prompts import REASON, SUMMARISE, SUMMARISE_YES_NO, ask
 from gnothi.methods.steps.quizzes import Solved
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS
-from gnothi.methods.steps.yes_no import yes_or_no
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized
 from gnothi.types import Decoding, Passage, Question
@@ -31,7 +30,7 @@ async def stated(model: LanguageModel, solved: Solved, decoding: Decoding) -> st
     reply = await model.generate(ask(REASON, Question("", solved.question), solved.evidence), decoding)
     chain = " ".join(reply.text.split())
     premises = [sentence for sentence in split_sentences(chain) if sentence and not concludes(sentence)]
-    agrees = normalized(final_answer(chain)) == normalized(solved.answer)
+    agrees = normalized(read_reply(chain).conclusion) == normalized(solved.answer)
     return " ".join(premises) if premises and agrees else note(solved)
 
 
