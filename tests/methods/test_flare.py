@@ -188,3 +188,18 @@ async def test_what_replaced_the_draft_is_told() -> None:
     with events.record() as recorded:
         await methods.create("flare", {"model": script(0.3), "retriever": ScriptedRetriever([TRUTH])}, {})(QUESTION)
     assert [event.text for event in recorded if isinstance(event, events.Written)] == ["Mira was born in Kestrel."]
+
+
+@pytest.mark.parametrize(("most", "first", "searches"), [(None, False, 2), (1, False, 1), (1, True, 1), (2, True, 2)])
+async def test_a_question_may_take_so_many_searches(most: int | None, first: bool, searches: int) -> None:
+    def reply(prompt: Prompt) -> Reply:
+        said = prompt.answer_so_far.count("was")
+        return Reply(
+            f"Number {said} was {'seen' if said == 1 else 'told'}" if said < 2 else "So the answer is Kestrel", (-3.0,)
+        )
+
+    retriever = ScriptedRetriever([Passage("p", "It was so.")])
+    settings = {"theta": 0.5, "max_searches": most, "search_first": first, "max_steps": 2, "extra_calls": False}
+    method = methods.create("flare", {"model": Scripted(reply), "retriever": retriever}, settings)
+    await method(Question("q", "What was seen?"))
+    assert len(retriever.queries) == searches

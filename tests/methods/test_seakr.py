@@ -144,7 +144,7 @@ async def test_kept_passages_may_stand_in_drafts_and_beside_candidates() -> None
         ("ab", f"{S1} {S2}"): S3,
     }
     model, retriever = speaker(script), Searcher({"Velkarra": [A], "Mira Tolven born": [B]})
-    answer, _ = await run(model, retriever, kept_in_context=True)
+    answer, _ = await run(model, retriever, follows="code")
     assert answer.evidence == (A, B)
     shown = [("".join(one.id for one in prompt.passages), prompt.answer_so_far) for prompt in model.prompts]
     assert [pair for pair in dict.fromkeys(shown) if pair in script] == list(script)

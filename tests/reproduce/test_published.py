@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from gnothi import methods
 from gnothi.datasets import load
+from gnothi.methods.seakr import CANDIDATES
 from gnothi.reproduce import recipe
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Prompt, Question
-from tests.reproduce.planned import made, plans
+from tests.methods.oracles.authors import source
+from tests.reproduce.planned import made, plans, row
 
 SPLITS = [("keqa/table1", "KEQA"), ("keqa/table1", "SearChain"), ("keqa/table3", "KEQA w DPR")]
 SPLITS += [
@@ -77,8 +80,41 @@ def test_seakr_asks_for_a_chain_for_all_real_questions_of_nq(shared_data: Path) 
 
 @pytest.mark.parametrize("name", [one for one in recipe.names() if "/" in one])
 def test_no_row_makes_a_call_that_its_paper_does_not_make(name: str) -> None:
-    for source in recipe.read(name).data:
-        for label, plan in plans(name, source.name).items():
+    for data in recipe.read(name).data:
+        for label, plan in plans(name, data.name).items():
             (method,) = plan.methods
             assert method.values.get("extra_calls", False) is False, label
             assert name.startswith("iekr/") or method.values["extract"] != "gnothi", label
+
+
+@pytest.mark.parametrize(("data", "folder"), [("2wiki", "2WikiMultihopQA"), ("hotpotqa", "HotpotQA"), ("iirc", "IIRC")])
+def test_dragin_has_what_its_authors_published_for_the_data_set(data: str, folder: str) -> None:
+    published = json.loads(source("oneal2000/DRAGIN", f"config/Llama2-7b-chat/{folder}/DRAGIN.json"))
+    for name in ("seakr/table1", "seakr/table6", "seakr/table8"):
+        if data in {one.name for one in recipe.read(name).data}:
+            values = row(name, data, "DRAGIN").values
+            assert values["theta"] == published["hallucination_threshold"]
+            assert values["top_n"] == published["retrieve_keep_top_k"]
+            assert values["k"] == published["retrieve_topk"]
+            assert values["max_tokens"] == published["generate_max_length"]
+
+
+def test_all_rows_read_as_many_passages_a_search() -> None:
+    for label, plan in plans("seakr/table1", "2wiki").items():
+        (method,) = plan.methods
+        assert label == "CoT" or (method.values.get("k") or method.values["candidates"] or CANDIDATES) == 3
+
+
+@pytest.mark.parametrize("label", ["SeaKR", "FLARE", "DRAGIN", "Self-RAG"])
+def test_a_simple_question_takes_one_search(label: str) -> None:
+    unsure = Scripted(lambda _: Reply("It was once, long ago, in Orvel.", (-3.0,), 9.0), thresholds={"rind": 0.0})
+    retriever = ScriptedRetriever([Passage("p", "It was so.")])
+    values = {**row("seakr/table2", "nq", label).values, "theta": 0.0, "critic": "judgements", "retrieve": "always"}
+    name = row("seakr/table2", "nq", label).name
+    known = {key: one for key, one in values.items() if key in methods.settings_of(name)}
+    asyncio.run(
+        methods.make(name, {"model": unsure, "retriever": retriever}, known | ({"theta": 1.0} if name == "flare" else {}))(
+            ONE_HOP
+        )
+    )
+    assert len(retriever.queries) == 1

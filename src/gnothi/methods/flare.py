@@ -66,6 +66,7 @@ class Flare(MethodSettings):
         False, "Begin with a search for the question; drafts then see what was found last (as the authors ran it)."
     )
     max_steps: int = setting(10, "Sentences of the answer.", at_least=1)
+    max_searches: int | None = setting(None, "Searches a question may take; further drafts stand (none: no limit).", at_least=1)
 
     name: ClassVar[str] = "flare"
 
@@ -83,6 +84,7 @@ class Flare(MethodSettings):
         read: dict[str, Passage] = {}
         held: tuple[Passage, ...] = ()
         prompt = ask(REASON, question)
+        searched = int(self.search_first)
         if self.search_first:
             held = await in_turns(self.retriever, [question.text], self.k)
             read |= {passage.id: passage for passage in held}
@@ -91,7 +93,9 @@ class Flare(MethodSettings):
             prompt = ask(REASON, question, held, " ".join(chain))
             verdict = await gate(self.model, prompt, self.decoding(SENTENCE_STOPS))
             measured = verdict.measured
-            queries = await self._queries(question, chain, measured.greedy) if verdict.fired else []
+            looks = verdict.fired and (self.max_searches is None or searched < self.max_searches)
+            queries = await self._queries(question, chain, measured.greedy) if looks else []
+            searched += looks
             if found := await in_turns(self.retriever, queries, self.k):
                 held = found if self.search_first else ()
                 read |= {passage.id: passage for passage in found}
