@@ -107,4 +107,4 @@ async def test_what_was_learnt_takes_part_where_there_is_a_probe() -> None:
     assert "probe" not in scores
     assert scores["question"] == pytest.approx(0.3)
     _, scores = await answered("panel", Capabilities(), probe=probe_saying(0.8, 0.3))
-    assert set(scores) == {"consistency", "prompt", "question"}
+    assert set(scores) == {"consistency", "prompt", "question", "semantic_entropy", "verbalised"}
