@@ -229,7 +229,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     assert max(len(line) for line in shown.splitlines() if not line.startswith("run: ")) <= 80
     (found,) = gnothi_json("calibrate", "--replay", run)
     assert found["names"] == {"never": "panel", "always": "rag"}
-    assert len(found["signals"]) == 16
+    assert len(found["signals"]) == 14
     code, shown, _ = gnothi("calibrate", run, "--out", out)
     assert code == 0
     assert shown.partition(":")[0] in found["signals"]  # the most valuable one
