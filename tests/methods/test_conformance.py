@@ -131,6 +131,15 @@ class TestSeaKRAblations:
         await self.suite(ablation).test_runs_on_a_model_that_offers_just_what_it_needs()
 
 
+class TestSearchR1(MethodConformance):
+    name = "search_r1"
+    choosing = ("search_r1", "r1_searcher")
+
+
+class TestSearchR1WithOtherTags(TestSearchR1):
+    settings: ClassVar = {"tags": "r1_searcher"}
+
+
 class TestKEQA(MethodConformance):
     name = "keqa"
     silence = "unknown"

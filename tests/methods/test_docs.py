@@ -37,6 +37,7 @@ def test_every_method_is_in_the_guide(name: str) -> None:
         ("self_consistency", set()),
         ("flare", set()),
         ("react", set()),
+        ("search_r1", set()),
         ("searchain", set()),
         ("rowen", READER),
         ("slimplm", READER),

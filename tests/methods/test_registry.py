@@ -11,6 +11,7 @@ from gnothi.config import Given
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.methods.seakr import SeaKR
 from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.entailment import Entailment
 from gnothi.signals.probe import Probe
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
@@ -22,7 +23,7 @@ RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
 def test_names_and_lazy_loading() -> None:
     papers = ("direct", "cot", "rag", "ircot", "seakr", "keqa", "skill_rag", "filco", "crag", "skr", "iekr", "refeed", "gkp")
     more = ("self_consistency", "flare", "react", "searchain", "rowen", "slimplm", "dragin", "self_rag", "adaptive_rag")
-    assert set(methods.names()) >= {*papers, *more, "panel", "compose"}
+    assert set(methods.names()) >= {*papers, *more, "panel", "compose", "search_r1"}
     code = "import sys, gnothi.methods as m; m.names(); print({'torch', 'gnothi.methods.seakr'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"})
     assert done.stdout.strip() == "set()"
@@ -78,7 +79,7 @@ def test_a_missing_resource_names_its_flag() -> None:
 def test_what_the_model_lacks_is_said_before_the_first_question_with_a_way_out() -> None:
     resources = {**RESOURCES, "model": Scripted({}, name="text-only", capabilities=Capabilities())}
     with pytest.raises(
-        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*Use signal='consistency' \(or one of: prompt\)"
+        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*Use signal='consistency' \(or one of: prompt, .*\)"
     ):
         methods.create("seakr", resources, {})
     methods.create("seakr", resources, {"signal": "consistency"})
@@ -106,7 +107,7 @@ def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
     assert methods.required_resources("keqa") == {"model": LanguageModel, "retriever": Retriever}
     optional = methods.optional_resources("keqa")
     assert [optional[key] for key in ("judge", "utility_judge", "reader")] == [LanguageModel] * 3
-    assert methods.optional_resources("seakr") == {"signal.probe": Probe}
+    assert methods.optional_resources("seakr") == {"signal.probe": Probe, "signal.entailment": Entailment}
     settings = methods.settings_of("keqa")
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")

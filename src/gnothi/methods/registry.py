@@ -21,6 +21,7 @@ from gnothi.methods.steps.settings import Measuring, check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Registry
 from gnothi.signals import registry as signals
+from gnothi.signals.entailment import Entailment
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, Profile
 
@@ -44,6 +45,7 @@ _PROTOCOLS: Mapping[type, str] = {
     ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
     GateSource: "a learnt gate (a folder made by gnothi calibrate --learn)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
+    Entailment: "a cross-encoder for NLI (a folder or a hub id; none: the model is asked)",
     Probe: "a probe: lab, or a folder made by gnothi train probe",
 }
 """What a method's field may hold, and what a user names in its place."""

@@ -16,6 +16,7 @@ from gnothi.session.plan import Plan
 TOKENS = {
     "direct": 600, "cot": 1_000, "rag": 1_500, "skr": 1_500, "slimplm": 3_000, "filco": 3_000, "refeed": 8_000, "gkp": 8_000,
     "flare": 6_000, "dragin": 6_000, "ircot": 8_000, "adaptive_rag": 8_000, "react": 9_000, "searchain": 9_000, "rowen": 9_000,
+    "search_r1": 9_000,
     "self_rag": 10_000, "crag": 12_000, "skill_rag": 12_000, "iekr": 12_000, "keqa": 15_000, "seakr": 25_000,
 }  # fmt: skip
 """That a question makes a model read and write, by method: the order of size in our runs with demonstrations in plain text."""

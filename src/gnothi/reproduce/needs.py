@@ -22,6 +22,7 @@ from gnothi.reproduce.resources import Resource
 from gnothi.reproduce.variants import PlannedStudy
 from gnothi.retrieval.dense.encoders import Encoder
 from gnothi.session.fingerprints import Named
+from gnothi.signals.entailment import Entailment
 from gnothi.weights import version_of
 
 _KEY = "OPENAI_API_KEY"
@@ -29,7 +30,7 @@ _SHIPPED = {LAB, LEXICAL}
 """Names of what comes with the package."""
 _DENSE = {"sentence_transformers": "dense"}
 """What reads with encoders and cross-encoders, and the extra that brings it."""
-_CALLED = {LanguageModel: "model", Reranker: "re-ranker", Encoder: "encoder"}
+_CALLED = {LanguageModel: "model", Reranker: "re-ranker", Encoder: "encoder", Entailment: "NLI model"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def needs(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> l
     named = {one: None for part in parts for one in _outside(part, planned[part.name])}
     found = [] if job.rehearse or not job.recipe.data else [*_files(job, planned, parts), *_downloads(named)]
     wanted = {name: extra for part in parts for one in part.trainings for name, extra in learning.packages(one).items()}
-    wanted |= _DENSE if any(protocol in (Reranker, Encoder) for protocol, _ in named) else {}
+    wanted |= _DENSE if any(protocol in (Reranker, Encoder, Entailment) for protocol, _ in named) else {}
     lacking = [name for name in wanted if find_spec(name) is None]
     if lacking:
         extras = ",".join(sorted({wanted[name] for name in lacking}))

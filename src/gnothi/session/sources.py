@@ -77,11 +77,13 @@ def open_learnt(protocol: type, spec: str) -> Any:
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.learned import GateSource, open_gate
     from gnothi.filtering.reference import open_reference
+    from gnothi.signals.entailment import Entailment, open_entailment
     from gnothi.signals.probe import Probe
     from gnothi.signals.probe_folder import open_probe
 
     openers: Mapping[type, Any] = {
         Probe: open_probe,
+        Entailment: open_entailment,
         ComplexitySource: open_complexity,
         GateSource: open_gate,
         KnowledgeSource: open_knowledge,

@@ -10,6 +10,7 @@ from gnothi.config import Named
 from gnothi.errors import InvalidSetting
 from gnothi.registry import Registry
 from gnothi.signals.base import Sampling, Signal
+from gnothi.signals.entailment import Entailment
 from gnothi.signals.of_function import as_signal
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, StateSpec
@@ -60,6 +61,7 @@ def create(
     state: StateSpec | None = None,
     alpha: float = 1e-3,
     probe: Probe | None = None,
+    entailment: Entailment | None = None,
 ) -> Signal:
     """The signal of that name; what it has no use for (the state, for a signal of texts) is left aside.
 
@@ -70,15 +72,16 @@ def create(
     if probe is None and "probe" in used:
         raise InvalidSetting(lacks_probe(name_of(name)))
     settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha, "probe": probe}
+    settings["entailment"] = entailment
     return signal(**{key: value for key, value in settings.items() if key in used})
 
 
 def takes(name: str | Signal) -> frozenset[str]:
-    """Which of ``sampling``, ``state``, ``alpha`` and ``probe`` the signal has a use for. Raises UnknownName."""
+    """Which of ``sampling``, ``state``, ``alpha``, ``probe`` and ``entailment`` it has a use for. Raises UnknownName."""
     signal = find(name)
     if not isinstance(signal, type) or not is_dataclass(signal):
         return frozenset()
-    return frozenset(item.name for item in fields(signal)) & {"sampling", "state", "alpha", "probe"}
+    return frozenset(item.name for item in fields(signal)) & {"sampling", "state", "alpha", "probe", "entailment"}
 
 
 def reads_probe(name: str | Signal) -> bool:

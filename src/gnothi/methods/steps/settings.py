@@ -13,6 +13,7 @@ from gnothi.methods.steps.gating import AnyGating
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
+from gnothi.signals.entailment import Entailment
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.probe import Probe
 from gnothi.types import Answer, Capabilities, Decoding, Position, Question, Site, StateSpec
@@ -124,6 +125,7 @@ class Measuring:
     )
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     probe: Probe | None = resource("What the signals probe and question have learnt.")
+    entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
 
     def __post_init__(self) -> None:
         check_ranges(self, f"{SECTION}.")
@@ -133,7 +135,9 @@ class Measuring:
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
-        return signals.create(name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe)
+        return signals.create(
+            name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe, self.entailment
+        )
 
 
 SECTION = "signal"
@@ -144,6 +148,7 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
     "state": ("layer", "site", "position"),
     "alpha": ("alpha",),
     "probe": ("probe",),
+    "entailment": ("entailment",),
 }
 """What a signal may take (``signals.registry.takes``), and the fields of ``Measuring`` that say it."""
 

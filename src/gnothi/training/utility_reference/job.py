@@ -25,6 +25,7 @@ class TrainableReference(Trainable[Labelling]):
     Another encoder keeps the labels."""
 
     kind = Labelling
+    encoder: str
 
     def __init__(self, job: Job, encoder: str = LEXICAL) -> None:
         super().__init__(job)

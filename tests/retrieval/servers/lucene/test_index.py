@@ -95,3 +95,14 @@ def test_a_search_asks_for_global_statistics_and_whole_answers(tmp_path: Path) -
     assert params["allow_partial_search_results"] == "true"
     assert body["query"]["multi_match"]["fields"] == ["title", "text"]
     assert body["sort"] == [{"_score": "desc"}]
+
+
+def test_two_fields_as_beir_searches_them() -> None:
+    """``BM25Search`` of BEIR asks for title and text with best_fields and a tie breaker of .5."""
+    _, body = Index(URL, title="title", text="txt", words="", fields="best").by_words("who", 3)
+    found = body["query"]["multi_match"]
+    assert (found["type"], found["tie_breaker"], found["fields"]) == ("best_fields", 0.5, ["title", "txt"])
+    _, body = Index(URL, words="").by_words("who", 3)
+    assert body["query"]["multi_match"]["type"] == "cross_fields"
+    with pytest.raises(InvalidSetting, match="got 'both'"):
+        Index(URL, fields="both")  # type: ignore[arg-type]

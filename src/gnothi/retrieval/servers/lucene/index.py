@@ -26,11 +26,19 @@ OWN_ID = "_id"
 MOST = 10_000
 """Hits of one search: index.max_result_window as it is unless somebody changes it."""
 
+Fields = Literal["cross", "best"]
+_FIELDS: Mapping[Fields, Mapping[str, Any]] = {
+    "cross": {"type": "cross_fields"},
+    "best": {"type": "best_fields", "tie_breaker": 0.5},
+}
+"""How title and text count: as one field; or each has a score of its own, of which the better counts whole and the other half,
+as in BEIR's BM25Search, with which DRAGIN's and SeaKR's authors search."""
+
 
 @dataclass(frozen=True, slots=True)
 class Index:
     """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with dots
-    (``body.content``). ``words`` is the field that is searched; empty: title and text. ``id`` is a field of keywords or
+    (``body.content``). ``words`` is searched; empty: title and text, as ``fields`` says. ``id`` is a field of keywords or
     numbers, or ``_id``. ``vectors`` is a field of vectors that ``encoder`` made, ``distance`` how it compares them. ``secret``
     names the environment variable with the password of ``user``, or with an API key. ``certificates`` is a file of those who
     sign the server's. ``partial``: the passages of the shards that answer are the result, and it is said that some did not.
@@ -42,6 +50,7 @@ class Index:
     title: str = "title"
     text: str = "text"
     words: str = "gnothi_words"
+    fields: Fields = "cross"
     by: By = "words"
     vectors: str = "gnothi_vector"
     encoder: str = ""
@@ -59,6 +68,8 @@ class Index:
     def __post_init__(self) -> None:
         check_waits(self)
         check_encoder(self)
+        if self.fields not in _FIELDS:
+            raise InvalidSetting(f"fields of an index: got {self.fields!r}, expected one of {', '.join(_FIELDS)}.")
         for name in ("index", "id", "text"):
             if not getattr(self, name).strip():
                 raise InvalidSetting(f"{name} of an index: got {getattr(self, name)!r}, expected a name.")
@@ -114,7 +125,7 @@ class Index:
         found = (
             {"match": {self.words: match}}
             if self.words
-            else {"multi_match": {**match, "fields": self.searched, "type": "cross_fields"}}
+            else {"multi_match": {**match, "fields": self.searched, **_FIELDS[self.fields]}}
         )
         ties: list[dict[str, str]] = [] if self.id == OWN_ID else [{self.id: "asc"}]
         parameters = {"search_type": "dfs_query_then_fetch", **self.parameters(query)}
