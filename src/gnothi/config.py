@@ -389,7 +389,13 @@ def load_toml(config: Path) -> dict[str, Any]:
             f"cannot read the configuration file {config}: {error.strerror}. {meant(config)}Check <--config>."
         ) from error
     except TOML_ERRORS as error:
-        raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
+        both = "overwrite" in str(error) or "mutate" in str(error)
+        hint = (
+            " A name is a value or a table, not both: for signal = X beside [signal], write name = X in the table."
+            if both
+            else ""
+        )
+        raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.{hint}") from error
 
 
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

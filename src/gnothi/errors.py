@@ -63,7 +63,7 @@ class UnknownName(UsageError):
     """``kind`` is what was looked up ("method", "setting of seakr"), ``valid`` every name that would have worked."""
 
     def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
-        self.valid = sorted(valid)
+        self.valid = sorted(set(valid))
         close = difflib.get_close_matches(name, self.valid, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         listing = ", ".join(self.valid) if self.valid else "(none)"
@@ -141,6 +141,11 @@ class CodeFailed(GnothiError):
         self.given = what, error, where
         said = f"{type(error).__name__}: {error!s:.300}".rstrip(": ")
         super().__init__(f"{what} raised {said}{f' (in {where})' if where else ''}. Correct it there.")
+
+
+def origin(error: BaseException) -> BaseException:
+    """As records have it: of code of the caller's own, what that raised."""
+    return error.given[1] if isinstance(error, CodeFailed) else error
 
 
 class RunStopped(GnothiError):

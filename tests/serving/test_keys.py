@@ -187,14 +187,14 @@ def test_cost_is_counted_where_a_price_is_known_and_the_cache_is_free() -> None:
 
 
 def test_the_commands(gnothi: Callable[..., tuple[int, str, str]], gnothi_json: Callable[..., Any], file: Path) -> None:
-    code, out, _ = gnothi("keys", str(file), "me", "--per-minute", "3", "--max-tokens", "1000")
+    code, out, _ = gnothi("keys", str(file), "--add", "me", "--per-minute", "3", "--max-tokens", "1000")
     assert code == 0
     assert keys.read(file)[0].digest == keys.digest(out.strip())
-    assert gnothi_json("keys", str(file), "you")["name"] == "you"
-    assert gnothi("keys", str(file), "you", "--revoke")[0] == 0
+    assert gnothi_json("keys", str(file), "--add", "you")["name"] == "you"
+    assert gnothi("keys", str(file), "--revoke", "you")[0] == 0
     code, out, _ = gnothi("keys", str(file))
     assert [line.partition(":")[0] for line in out.splitlines()] == ["me", "you"]
     assert "3 questions a minute, 0 tokens of 1,000" in out
     assert [bool(one["revoked"]) for one in gnothi_json("keys", str(file))] == [False, True]
-    code, _, err = gnothi("keys", str(file), "nobody", "--revoke")
+    code, _, err = gnothi("keys", str(file), "--revoke", "nobody")
     assert (code, "Expected one of: me, you" in err) == (2, True)

@@ -102,6 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         _know_utf8()
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for all that a command loads: see libraries.sleeping_threads
+    for name in ("stdout", "stderr"):  # closed, as by >&-: what is said goes nowhere
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")

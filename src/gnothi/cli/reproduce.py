@@ -100,12 +100,13 @@ def reproduce(
     from gnothi.calibration.file import read as read_calibration
     from gnothi.report.terminal import console as terminal
     from gnothi.reproduce import shown
-    from gnothi.reproduce.parts import Job
+    from gnothi.reproduce.parts import Job, check_only
     from gnothi.reproduce.recipe import read
     from gnothi.reproduce.work import outlook
 
     found = read(recipe)
-    if found.data and (unused := next((flag for flag, file in (("--csv", csv_file), ("--plot", plot)) if file), None)):
+    files = {"--csv": csv_file, "--plot": plot, "--markdown": markdown_file}
+    if found.data and (unused := next((flag for flag in ("--csv", "--plot") if files[flag]), None)):
         raise InvalidSetting(f"{unused}: got it with a table of a paper. It goes with an ablation; --markdown goes with both.")
     job = Job(
         recipe=found,
@@ -127,6 +128,9 @@ def reproduce(
         max_tokens=sources.max_tokens,
     )
     if out is None:
+        check_only(job)
+        if unused := next((flag for flag, file in files.items() if file), None):
+            raise InvalidSetting(f"{unused}: got it without --out, and nothing runs without that. Give --out FOLDER, too.")
         seen = outlook(job) if found.data or rehearse or data is not None else None
         if as_json:
             terminal.print_json(shown.listing(found) | ({"needs": seen.needs, "estimate": seen.estimate} if seen else {}))

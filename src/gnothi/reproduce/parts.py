@@ -152,12 +152,18 @@ def parts(job: Job) -> list[Part]:
             "<--data> is missing: expected the folder with the data sets. `gnothi reproduce "
             f"{recipe.name} --data FOLDER` says what it has to hold; <--rehearse> needs none."
         )
+    check_only(job)
     names = [source.name for source in recipe.data]
-    for one in job.only:
-        if one not in (*names, *recipe.rows):
-            raise UnknownName(f"data set or row of {recipe.name}", one, [*names, *recipe.rows])
     chosen = [name for name in names if name in job.only] or names
     return [_part(job, source) for source in recipe.data if source.name in chosen]
+
+
+def check_only(job: Job) -> None:
+    """Raise UnknownName where it names what is no data set and no row of the recipe."""
+    known = [*(source.name for source in job.recipe.data), *job.recipe.rows]
+    for one in job.only:
+        if one not in known:
+            raise UnknownName(f"data set or row of {job.recipe.name}", one, known)
 
 
 def _of_any_questions(job: Job) -> Part:

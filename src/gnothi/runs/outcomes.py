@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gnothi.errors import CodeFailed, GnothiError, RunStopped
+from gnothi.errors import GnothiError, RunStopped, origin
 from gnothi.events import record
 from gnothi.own_code import running
 from gnothi.runs.rows import Row, answered, failure
@@ -40,5 +40,5 @@ async def outcome(name: str, method: Answering, question: Question, seed: int) -
             raise
         except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
             row = failure(name, question, error, events, seconds())
-            trace = None if isinstance(error, GnothiError) and not isinstance(error, CodeFailed) else traceback.format_exc()
+            trace = None if isinstance(origin(error), GnothiError) else traceback.format_exc()
     return Outcome(row, [event.as_dict() for event in events], trace)

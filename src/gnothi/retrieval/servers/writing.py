@@ -75,7 +75,7 @@ def only(found: Sequence[T], spec: str, where: str, what: str) -> T:
     """The one place that a build writes to. Raises InvalidSetting for several, and for one whose ids get a prefix."""
     if len(found) != 1 or found[0].prefix:
         raise InvalidSetting(
-            f"<--to {spec}>: got {len(found)} {where}s, prefix {found[0].prefix!r}; expected one {where} without a prefix: a "
+            f"{spec}: got {len(found)} {where}s, prefix {found[0].prefix!r}; expected one {where} without a prefix: a "
             f"build writes to one {what}. Build one after the other, each by an address of its own."
         )
     return found[0]
