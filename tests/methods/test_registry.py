@@ -103,11 +103,11 @@ def test_describe() -> None:
 
 
 def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
-    assert methods.required_resources("keqa") == {"model": LanguageModel, "retriever": Retriever}
-    optional = methods.optional_resources("keqa")
+    assert methods.spec("keqa").required == {"model": LanguageModel, "retriever": Retriever}
+    optional = methods.spec("keqa").optional
     assert [optional[key] for key in ("judge", "utility_judge", "reader")] == [LanguageModel] * 3
-    assert methods.optional_resources("seakr") == {"signal.probe": Probe}
-    settings = methods.settings_of("keqa")
+    assert methods.spec("seakr").optional == {"signal.probe": Probe}
+    settings = methods.spec("keqa").settings
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")
     assert "none: the main one" in settings["judge"].help
@@ -121,9 +121,9 @@ def test_resources_a_method_can_do_without() -> None:
 
 
 def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
-    methods.check("seakr", {"signal": "energy"})  # a model may be calibrated for it
-    methods.check("keqa", {"references": "random", "reference": "folder"})
-    methods.check("skr", {})
+    methods.check(methods.spec("seakr"), {"signal": "energy"})  # a model may be calibrated for it
+    methods.check(methods.spec("keqa"), {"references": "random", "reference": "folder"})
+    methods.check(methods.spec("skr"), {})
     for name, settings, said in (
         ("keqa", {"references": "random"}, "no utility reference"),
         ("compose", {"judge": "lab", "filter": "strinc"}, "filter=strinc has no use for it"),
@@ -131,4 +131,4 @@ def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
         ("seakr", {"signal.samples": 0}, "at least 1"),
     ):
         with pytest.raises(InvalidSetting, match=said):
-            methods.check(name, settings)
+            methods.check(methods.spec(name), settings)

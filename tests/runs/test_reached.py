@@ -159,7 +159,9 @@ def test_every_method_is_judged_alike(method: str, tmp_path: Path) -> None:
         tmp_path,
         model=Scripted(reply, thresholds={"gram": -1e9}),
         index=lambda _, k: index[:k],
-        settings={key: value for key, value in {"k": 1, "signal": "perplexity"}.items() if key in methods.settings_of(method)},
+        settings={
+            key: value for key, value in {"k": 1, "signal": "perplexity"}.items() if key in methods.spec(method).settings
+        },
     )
     (found,) = run.rows
     assert not found.failed, found.error

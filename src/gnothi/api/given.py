@@ -47,7 +47,7 @@ def repeated(config: str | os.PathLike[str] | None) -> dict[str, Any]:
 
 def check_keywords(settings: Mapping[str, Any], method: str, parameters: Iterable[str]) -> None:
     """Raise UnknownName for a keyword that is no setting of the method and no parameter; the nearest is named."""
-    known = methods.settings_of(method)
+    known = methods.spec(method).settings
     for key in flatten(settings):
         plain = key.removeprefix(f"{method}.")
         if plain not in known:

@@ -262,7 +262,7 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 
 def _plan(said: dict[str, Any]) -> Plan:
     settings = said["settings"]
-    name = said["method"] and methods.name_of(said["method"])
+    name = said["method"] and methods.spec(said["method"]).name
     given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
     plan = resolve(
         Request(

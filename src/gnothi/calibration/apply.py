@@ -7,12 +7,12 @@ from typing import Any
 
 from gnothi.calibration.contamination import same_questions
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import PlannedMethod, name_of
-from gnothi.methods.steps.settings import SECTION
+from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
+from gnothi.signals.registry import SECTION
 
 _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
@@ -25,7 +25,7 @@ def calibrated(
 
     Raises OtherModel, or InvalidSetting where no method uses the signal, where settings differ that scores depend on, or where
     a threshold was given, too."""
-    gates = {method.name: gate for method in methods if (gate := gate_of(method))}
+    gates = {method.name: gate for method in methods if (gate := method.gate)}
     users = {name for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
     if not users:
         raise InvalidSetting(_nobody_uses(found, methods, gates))
@@ -35,7 +35,11 @@ def calibrated(
             gate = gates[method.name]
             if not ignore_mismatch:
                 found.check_model(identity_of(method.speaker(model)))
-            _check_one_threshold(found, method, gate)
+            before = method.given.get(gate.key)
+            if before is not None and before.layer:  # not from a file, which a calibration is above
+                raise InvalidSetting(
+                    f"<--calibration>: got a threshold from {found.source} and another one from {before.source}, expected one."
+                )
             if not ignore_mismatch:
                 _check_settings(found, method.name, gate.settings)
             values = gate.at(found.threshold)
@@ -45,7 +49,7 @@ def calibrated(
     return tuple(changed), told
 
 
-def fits(found: Calibration, gate: CalibratedGate) -> bool:
+def fits(found: Calibration, gate: GateSpec) -> bool:
     """Whether it is for the gate's signal, and scores that depend on the same settings."""
     if gate.signal != found.signal or found.fires != "above":
         return False
@@ -71,11 +75,9 @@ def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
     )
 
 
-def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, CalibratedGate]) -> str:
+def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, GateSpec]) -> str:
     has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
-    keys = dict.fromkeys(
-        f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating and one.gating.signal
-    )
+    keys = dict.fromkeys(f"<--set {gate.signal_key}=...>" for gate in gates.values() if gate.signal_key)
     choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
     return (
         f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
@@ -83,17 +85,9 @@ def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Ma
     )
 
 
-def _check_one_threshold(found: Calibration, method: PlannedMethod, gate: CalibratedGate) -> None:
-    given = method.given.get(gate.key)
-    if given is not None and given.layer:  # not from a file, which a calibration is above
-        raise InvalidSetting(
-            f"<--calibration>: got a threshold from {found.source} and another one from {given.source}, expected one."
-        )
-
-
-def _told(found: Calibration, method: str, gate: CalibratedGate, values: Mapping[str, Any]) -> str:
+def _told(found: Calibration, method: str, gate: GateSpec, values: Mapping[str, Any]) -> str:
     """What the threshold rests on, as far as someone who uses it for the method has to know."""
-    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.gating.shares else ""
+    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.tries else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
     return (

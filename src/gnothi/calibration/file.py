@@ -224,14 +224,6 @@ _READ = {"guarantee": ("target_error", "epsilon"), "worth": ("accuracy", "retrie
 """Numbers that are told of a calibration later."""
 
 
-def _check_details(found: Calibration) -> None:
-    """What lacks something is to be told now, not at the first answer. Raises as reading does."""
-    found.probability_wrong(0.0)
-    for part, names in _READ.items():
-        for name in names if part in found.details else ():
-            float(found.details[part][name])
-
-
 def read(path: Path) -> Calibration:
     """Raises InvalidInput for a file that is none, or one of a later version."""
     try:
@@ -272,7 +264,10 @@ def read(path: Path) -> Calibration:
             details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
             path=path,
         )
-        _check_details(found)
+        found.probability_wrong(0.0)  # what lacks something is to be told now, not at the first answer
+        for part, names in _READ.items():
+            for name in names if part in found.details else ():
+                float(found.details[part][name])
         return found
     except MALFORMED as error:
         raise InvalidInput(

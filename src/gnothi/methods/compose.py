@@ -18,7 +18,7 @@ from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_un
 from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.utility import Best, Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
-from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.looks import needs_of_looks, require_probe
 from gnothi.methods.steps.parsing import sentence
 from gnothi.methods.steps.parts import (
@@ -112,7 +112,7 @@ class Compose(ReaderSettings):
 
     name: ClassVar[str] = "compose"
     asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("filter", "pmi", "filter=relevance")
-    gating: ClassVar[Gating] = Gating("gate", "gate_threshold", learnt=("knowledge", "neighbours", "classifier"))
+    gating: ClassVar[GateSpec] = GateSpec("gate", "gate_threshold", learnt=("knowledge", "neighbours", "classifier"))
 
     def check_settings(self) -> None:
         refuse_unused(self)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gnothi.calibration.gate import gate_of
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event, Usage
 from gnothi.methods.steps.gating import threshold_of
@@ -64,12 +63,12 @@ class _Nothing:
 async def know(plan: Plan, opened: Opened, question: Question) -> Knowledge:
     """By the plan's only method with its gate shut. Raises InvalidSetting for a method without a gate that a signal decides."""
     (method,) = plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     if gate is None or gate.signal is None:
         raise InvalidSetting(
             f"method {method.name!r} has no gate whose signal could tell what the model knows. Ask one that has: seakr, say."
         )
-    shut = plan.changed(gate.at(float("inf")) | gate.measured(), "gnothi know")
+    shut = plan.changed(gate.collecting(), "gnothi know")
     closed = replace(opened, retriever=_Nothing())
     result = await ask_method(shut, closed, closed.method(shut.methods[0]), question)
     decided = [one for one in result.decisions if one.kind == "retrieve" and one.signal]
@@ -88,13 +87,12 @@ def effective_threshold(plan: Plan, opened: Opened) -> float | None:
     """Where the gate of the plan's only method fires: as given, learnt with a probe, calibrated on the model, or usual; None
     for a method without one."""
     (method,) = plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     if gate is None or gate.signal is None:
         return None
     ready: Any = opened.method(method)
-    model = getattr(ready, gate.gating.speaker or "model", None) or opened.model
-    given = gate.gating.in_force(gate.value)
-    return threshold_of(model.profile.thresholds, gate.signal, given, getattr(ready, "probe", None))
+    model = getattr(ready, gate.speaker or "model", None) or opened.model
+    return threshold_of(model.profile.thresholds, gate.signal, gate.threshold, getattr(ready, "probe", None))
 
 
 def _trusts(decision: Decided, threshold: float | None) -> bool:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from gnothi.calibration.gate import gate_of
 from gnothi.config import as_text
 from gnothi.methods.planned import name_of
-from gnothi.methods.steps.settings import PROBE
 from gnothi.protocols import LanguageModel
 from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
 from gnothi.signals import registry
+from gnothi.signals.registry import PROBE
 
 
 def uncalibrated(plan: Plan, opened: Opened) -> str | None:
     """A warning where the gate of the plan's only method has its signal's usual threshold, which was chosen for some other
     model: none was given, calibrated, or learnt with a probe. With the commands that choose one."""
     (method,) = plan.methods
-    gate = gate_of(method)
-    if gate is None or gate.signal is None or gate.gating.shares or method.always_retrieves:
+    gate = method.gate
+    if gate is None or gate.signal is None or gate.tries or method.always_retrieves:
         return None
     usual = registry.find(gate.signal).default_threshold
     speaker = method.speaker(plan.sources.model)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, cast, overload
 
 from gnothi import config
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.offered import LARGEST, Draft, Steps
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import require_text
@@ -24,7 +24,7 @@ from gnothi.types import Answer, Capabilities, Question
 
 Function = Callable[..., Awaitable[Answer | Draft | str]]
 _RESOURCES = (LanguageModel, Retriever, KnowledgeGraph, Reranker)
-_GATE = Gating("signal", "threshold")
+_GATE = GateSpec("signal", "threshold")
 
 
 @dataclass(frozen=True, slots=True)

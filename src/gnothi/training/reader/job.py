@@ -89,7 +89,7 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     """The training's settings, and the others. A method that can reason does not, unless told to: there are no chains of
     thought to learn from. Raises UnknownName or InvalidSetting."""
     require_prompts(method)
-    known, of_method = config.settings_of(ReaderTraining), methods.settings_of(method)
+    known, of_method = config.settings_of(ReaderTraining), methods.spec(method).settings
     plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
     check_keys(plain, [method], known)
     own = {key: value for key, value in plain.items() if key in known}
