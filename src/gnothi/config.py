@@ -296,7 +296,7 @@ def _nest(cls: type[Any], values: Mapping[str, Any], of: object = None) -> dict[
         if inner := {key.removeprefix(within): value for key, value in values.items() if key.startswith(within)}:
             nested: Any = _default(item) if of is None else getattr(of, item.name)
             if is_dataclass(nested):
-                arguments[item.name] = replace(nested, **_nest(type(nested), inner, nested))
+                arguments[item.name] = replace(cast("Any", nested), **_nest(type(nested), inner, nested))
     return arguments
 
 

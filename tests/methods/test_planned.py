@@ -14,8 +14,8 @@ from gnothi import config, methods
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import PlannedMethod, plan_methods
-from gnothi.session.opened import Opened
 from gnothi.session.plan import Request, resolve
+from gnothi.session.resources import Opened
 from gnothi.signals import registry
 from gnothi.signals.registry import settings_of
 from gnothi.testing.model import Scripted

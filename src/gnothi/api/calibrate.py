@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi import methods
 from gnothi.api import given
 from gnothi.api.evaluate import evaluate
-from gnothi.api.loop import refuse_running_loop
+from gnothi.api.given import refuse_running_loop
 from gnothi.api.rag import Rag, _data
 from gnothi.api.rag import open as open_rag
 from gnothi.calibration.choose import Chosen, choose

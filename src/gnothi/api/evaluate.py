@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi import methods
 from gnothi.api import given
-from gnothi.api.loop import refuse_running_loop
+from gnothi.api.given import refuse_running_loop
 from gnothi.api.rag import Rag, _data, _spec
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, MissingDependency
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
     from gnothi.retrieval.given import Searches
-    from gnothi.session.opened import Key
+    from gnothi.session.resources import Key
 
 
 @dataclass(frozen=True, slots=True)

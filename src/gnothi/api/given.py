@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from gnothi import methods
 from gnothi.config import Given, Settings, flatten, load_toml, read_settings
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.retrieval.filters import as_filters
 from gnothi.session.record import as_arguments, as_settings
@@ -88,3 +89,12 @@ def calibration_of(given: Any) -> Any:
     if isinstance(given, str | os.PathLike):
         return Path(given)
     raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")
+
+
+def refuse_running_loop(called: str, instead: str) -> None:
+    """Raise UsageError where a synchronous call would block the event loop that it is made in."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(f"{called} was called inside a running event loop, which it would block. Use `await {instead}` there.")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
-from gnothi.errors import MALFORMED, InvalidInput, OtherModel
+from gnothi.errors import MALFORMED, InvalidInput
 from gnothi.files import TOML_ERRORS, meant
 from gnothi.models.identity import Identity
 from gnothi.notebook import listing
@@ -79,40 +79,6 @@ class Calibration:
         """Write it as a TOML file, and return it as the one in that file."""
         write(self, path)
         return replace(self, path=path)
-
-    def check_model(self, model: Identity) -> None:
-        """Raises OtherModel unless it was made for this one."""
-        path = self.source
-        if not self.model.name:
-            raise OtherModel(
-                f"the calibration {path} does not say of which model it is (made from {self.dataset}), got {model.name!r}. "
-                "If it is this one, add <--ignore-mismatch>."
-            )
-        if not self.model.same(model):
-            same_name = self.model.name == model.name
-            got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
-            raise OtherModel(
-                f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
-                "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
-            )
-
-    def check_precision(self, precision: str | None) -> None:
-        """Raises OtherModel where the model computes in another one; ``auto`` takes the calibration's."""
-        if precision not in ("", "auto", None, self.precision) and self.precision:
-            raise OtherModel(
-                f"the calibration {self.source} is of model {self.model.name!r} in {self.precision}, got it in {precision}, "
-                f"which moves scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or "
-                "add <--ignore-mismatch>."
-            )
-
-    def check_thinking(self, thinking: str | None) -> None:
-        """Raises OtherModel where the model thinks otherwise than it did; None where that is not known."""
-        if thinking not in (None, self.thinking) and self.thinking:
-            raise OtherModel(
-                f"the calibration {self.source} is of model {self.model.name!r} with thinking {self.thinking}, got it with "
-                f"thinking {thinking}, which moves scores. Use <--set model.thinking={self.thinking}>, calibrate with "
-                f"{thinking}, or add <--ignore-mismatch>."
-            )
 
     def probability_wrong(self, score: float) -> float | None:
         """P(the answer from memory is wrong) of a score, by the Platt curve; None where the file holds none."""

@@ -19,8 +19,8 @@ from gnothi.methods.panel import place_of
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import read_rows
 from gnothi.runs.journal import read_config
-from gnothi.runs.reached_by import reached
 from gnothi.runs.rows import Row, group, scored
+from gnothi.runs.stage_rates import reached
 
 
 @dataclass(frozen=True, slots=True)

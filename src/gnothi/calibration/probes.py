@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gnothi.calibration.apply import identity_of
-from gnothi.calibration.contamination import same_questions
+from gnothi.calibration.mismatch import identity_of, same_questions
 from gnothi.config import as_text
 from gnothi.errors import InvalidInput, InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod

@@ -19,7 +19,7 @@ from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.utility import Best, Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import GateSpec, threshold_of
-from gnothi.methods.steps.looks import needs_of_looks, require_probe
+from gnothi.methods.steps.learned_gate_features import needs_of_looks, require_probe
 from gnothi.methods.steps.parsing import sentence
 from gnothi.methods.steps.parts import (
     ASKED_FOR,

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gnothi import config
-from gnothi.calibration.apply import fits
 from gnothi.calibration.file import Calibration
+from gnothi.calibration.mismatch import fits
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, takes

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter
 
-from gnothi.calibration.apply import identity_of
 from gnothi.calibration.feedback import Judged
 from gnothi.calibration.live import gated, trusted
+from gnothi.calibration.mismatch import identity_of
 from gnothi.errors import InvalidSetting
 from gnothi.locks import hold
 from gnothi.runs.journal import Journal

@@ -26,8 +26,8 @@ from gnothi.models.remote.budget import Budget
 from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row, scored
 from gnothi.session.execute import Watch, claimed, execute
-from gnothi.session.opened import Key
 from gnothi.session.plan import Plan, thinking_of
+from gnothi.session.resources import Key
 from gnothi.stats import guarantee
 from gnothi.stats.guarantee import EPSILON
 

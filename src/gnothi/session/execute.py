@@ -20,11 +20,11 @@ from gnothi.runs.outcomes import Outcome, outcome
 from gnothi.runs.pace import Pace, note
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
-from gnothi.session.elsewhere import is_elsewhere, where, workers
-from gnothi.session.opened import Key, label, opened, opened_methods
 from gnothi.session.plan import Plan
 from gnothi.session.progress import Early
 from gnothi.session.record import record
+from gnothi.session.resources import Key, label, opened, opened_methods
+from gnothi.session.workers import is_elsewhere, where, workers
 from gnothi.types import Question
 
 READ = "read_tokens"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi import config
-from gnothi.calibration.apply import calibrated, chosen_on
+from gnothi.calibration.mismatch import calibrated, check_computing, chosen_on
 from gnothi.calibration.probes import check_probe, evaluating_warning, learnt_from
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
@@ -219,8 +219,8 @@ def resolve(request: Request) -> Plan:
         _check_budget(plan)
     if found is None or request.ignore_mismatch:
         return plan
-    found.check_precision(getattr(models[model], "dtype", None) if isinstance(model, str) else model.profile.precision)
-    found.check_thinking(thinking_of(model, models))
+    precision = getattr(models[model], "dtype", None) if isinstance(model, str) else model.profile.precision
+    check_computing(found, precision, thinking_of(model, models))
     return plan.in_precision(found.precision)
 
 

@@ -1,14 +1,14 @@
-"""The threshold of a calibration file in place of a method's own, if it is of this model, signal and settings."""
+"""Where a calibration is refused, as made for another model, signal or settings; else its threshold is a method's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from gnothi.calibration.contamination import same_questions
 from gnothi.calibration.file import Calibration
 from gnothi.config import as_text
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
@@ -34,7 +34,7 @@ def calibrated(
         if method.name in users:
             gate = gates[method.name]
             if not ignore_mismatch:
-                found.check_model(identity_of(method.speaker(model)))
+                check_model(found, identity_of(method.speaker(model)))
             before = method.given.get(gate.key)
             if before is not None and before.layer:  # not from a file, which a calibration is above
                 raise InvalidSetting(
@@ -73,6 +73,39 @@ def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
         f"the threshold of {found.source} was chosen on questions of {dataset}, so it does better on them than on others. "
         "Evaluate on questions that it has not seen."
     )
+
+
+def check_model(found: Calibration, model: Identity) -> None:
+    """Raises OtherModel unless it was made for this one."""
+    path = found.source
+    if not found.model.name:
+        raise OtherModel(
+            f"the calibration {path} does not say of which model it is (made from {found.dataset}), got {model.name!r}. "
+            "If it is this one, add <--ignore-mismatch>."
+        )
+    if not found.model.same(model):
+        same_name = found.model.name == model.name
+        got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
+        raise OtherModel(
+            f"the calibration {path} is of model {found.model.name!r}, got {got}. Thresholds do not carry over from one "
+            "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
+        )
+
+
+def check_computing(found: Calibration, precision: str | None, thinking: str | None) -> None:
+    """Raises OtherModel where the model computes in another precision (``auto`` takes the calibration's), or thinks otherwise,
+    than it did; None where that is not known."""
+    of = f"the calibration {found.source} is of model {found.model.name!r}"
+    if precision not in ("", "auto", None, found.precision) and found.precision:
+        raise OtherModel(
+            f"{of} in {found.precision}, got it in {precision}, which moves scores. Use "
+            f"<--set model.dtype={found.precision}>, calibrate in {precision}, or add <--ignore-mismatch>."
+        )
+    if thinking not in (None, found.thinking) and found.thinking:
+        raise OtherModel(
+            f"{of} with thinking {found.thinking}, got it with thinking {thinking}, which moves scores. Use "
+            f"<--set model.thinking={found.thinking}>, calibrate with {thinking}, or add <--ignore-mismatch>."
+        )
 
 
 def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, GateSpec]) -> str:
@@ -128,3 +161,15 @@ def _form(settings: Mapping[str, Any]) -> str:
 def _same(one: Any, other: Any) -> bool:
     """As the file writes them: "none" for None, lists for tuples."""
     return as_text(one) == as_text(tuple(other) if isinstance(other, list) else other)
+
+
+def same_questions(dataset: str, fingerprint: str, other: str, other_fingerprint: str) -> bool:
+    """Whether two data sets share questions, by name whatever their kind, or by fingerprint whatever they are called; an empty
+    fingerprint is not known."""
+    return _whole(dataset) == _whole(other) or bool(fingerprint and fingerprint == other_fingerprint)
+
+
+def _whole(dataset: str) -> str:
+    """A data set without the kind that follows its name; a file by its full path."""
+    path = Path(dataset)
+    return str(path.resolve()) if path.is_file() else dataset.partition(":")[0]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from gnothi import methods
-from gnothi.calibration.apply import calibrated, chosen_on
 from gnothi.calibration.file import Calibration, read, write
+from gnothi.calibration.mismatch import calibrated, chosen_on
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, plan_methods

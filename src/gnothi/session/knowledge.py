@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event, Usage
+from gnothi.methods.planned import name_of
 from gnothi.methods.steps.gating import threshold_of
 from gnothi.notebook import listing
+from gnothi.protocols import LanguageModel
 from gnothi.report.numbers import number
 from gnothi.session.asking import ask_method
-from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
+from gnothi.session.resources import Opened
+from gnothi.signals import registry
 from gnothi.signals.gate import decisive
+from gnothi.signals.registry import PROBE
 from gnothi.types import Question, ScoredPassage
 
 
@@ -100,3 +105,26 @@ def _trusts(decision: Decided, threshold: float | None) -> bool:
     if decision.verdict != "trust" or decision.score is None:
         return False
     return threshold is None or decisive(decision.score) <= threshold
+
+
+def uncalibrated(plan: Plan, opened: Opened) -> str | None:
+    """A warning where the gate of the plan's only method has its signal's usual threshold, which was chosen for some other
+    model: none was given, calibrated, or learnt with a probe. With the commands that choose one."""
+    (method,) = plan.methods
+    gate = method.gate
+    if gate is None or gate.signal is None or gate.tries or method.always_retrieves:
+        return None
+    usual = registry.find(gate.signal).default_threshold
+    speaker = method.speaker(plan.sources.model)
+    model = opened.model if speaker == plan.sources.model else opened.others.get((LanguageModel, speaker), speaker)
+    learnt = method.values.get(PROBE) not in (None, "none")
+    if usual is None or learnt or method.values[gate.key] is not None or gate.signal in model.profile.thresholds:
+        return None
+    named = [f"--method {method.name}", f"--model {name_of(plan.sources.model)}"]
+    named += [f"--index {name_of(plan.sources.index)}"] if plan.sources.index is not None else []
+    named += [f"--set {key}={as_text(one.value)}" for key, one in method.given.items()]
+    return (
+        f"the gate's threshold ({usual:g} for {gate.signal}) was chosen for other models, never for {model.name}: it may "
+        f"search always, or never. Choose one on a few hundred questions whose answers you know: `gnothi calibrate QUESTIONS "
+        f"{' '.join(named)} --out gate.toml`, then ask with `--calibration gate.toml`."
+    )
