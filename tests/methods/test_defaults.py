@@ -11,7 +11,7 @@ from typing import Any
 import tomli_w
 
 from gnothi import config, methods
-from gnothi.methods.steps.parts import CERTAINTY, LIMITS
+from gnothi.methods.compose import CERTAINTY, LIMITS
 from gnothi.signals import registry as signals
 from gnothi.signals.assessment import Assessment
 

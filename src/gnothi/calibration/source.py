@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.calibration.sentence_answers import check_seen
+from gnothi.calibration.sentence_answers import check_exact_match
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.runs.journal import PRECISION
 from gnothi.signals.registry import PROBE
@@ -127,7 +127,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     model, warnings = _model_of(replay, scores.method, model)
     settings = scores_depend_on(recorded | dict(scores.settings), measured, _gate_of(scores.method))
     fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
-    check_seen(_rows_of(replay, replay.names[0]), replay.metric)
+    check_exact_match(_rows_of(replay, replay.names[0]), replay.metric)
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,

@@ -14,7 +14,7 @@ from gnothi.calibration.file import Calibration, details_of, kept_scores
 from gnothi.calibration.from_run import replay_scores
 from gnothi.calibration.probes import calibrating_warning, learnt_from
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.sentence_answers import check_seen
+from gnothi.calibration.sentence_answers import check_exact_match
 from gnothi.calibration.source import Source
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.filtering.learned import GateSource
@@ -66,7 +66,7 @@ async def collect(
         else:
             (shut,) = await execute([shut_run], watch, have, budget)
             open_ = []
-    check_seen([*shut, *open_], metric)
+    check_exact_match([*shut, *open_], metric)
     scores, never, always = _paired(shut, open_ if weigh else None, metric)
     return Source(
         sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
