@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
@@ -271,9 +271,8 @@ def make(cls: type[T], values: Mapping[str, Any], kind: str) -> T:
     required = [key for key, setting in settings_of(cls).items() if setting.default is MISSING and key not in values]
     if required:
         raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with <--set {required[0]}=...>")
-    defaults = {item.name: _default(item) for item in fields(cast("Any", cls))}
     try:
-        return cls(**_nest(cls, values, defaults.__getitem__))
+        return cls(**_nest(cls, values))
     except ValueError as error:
         raise InvalidSetting(f"{kind}: {error}") from error
 
@@ -294,17 +293,16 @@ def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: st
     return values
 
 
-def _nest(cls: type[Any], values: Mapping[str, Any], default: Callable[[str], Any]) -> dict[str, Any]:
-    """Constructor arguments from dotted keys; ``default`` gives the nested dataclass that inner keys change."""
+def _nest(cls: type[Any], values: Mapping[str, Any], of: object = None) -> dict[str, Any]:
+    """Constructor arguments from dotted keys; the nested dataclasses that inner keys change are those ``of`` an instance, or
+    else the defaults."""
     arguments = {key: value for key, value in values.items() if "." not in key}
-    for item in fields(cls):
+    for item in fields(cls) if len(arguments) < len(values) else ():
         within = f"{section_of(item)}."
         if inner := {key.removeprefix(within): value for key, value in values.items() if key.startswith(within)}:
-            nested = default(item.name)
+            nested: Any = _default(item) if of is None else getattr(of, item.name)
             if is_dataclass(nested):
-                arguments[item.name] = replace(
-                    cast("Any", nested), **_nest(cast("Any", type(nested)), inner, partial(getattr, nested))
-                )
+                arguments[item.name] = replace(cast("Any", nested), **_nest(type(nested), inner, nested))
     return arguments
 
 

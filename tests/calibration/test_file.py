@@ -8,6 +8,7 @@ import pytest
 
 from gnothi.calibration.choose import Chosen, Sample, choose
 from gnothi.calibration.file import VERSION, Calibration, as_dict, details_of, read, write
+from gnothi.calibration.mismatch import check_model
 from gnothi.errors import InvalidInput, OtherModel
 from gnothi.models.identity import Identity
 
@@ -96,13 +97,13 @@ def test_files_from_before_failures_and_answers_were_kept(tmp_path: Path) -> Non
 
 def test_another_model_is_an_error() -> None:
     made = calibration(chosen())
-    made.check_model(Identity("lab", "abc"))
-    made.check_model(Identity("a/copy", "abc"))
-    made.check_model(Identity("lab"))
+    check_model(made, Identity("lab", "abc"))
+    check_model(made, Identity("a/copy", "abc"))
+    check_model(made, Identity("lab"))
     with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*ignore_mismatch=True"):
-        made.check_model(Identity("other"))
+        check_model(made, Identity("other"))
     with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
-        made.check_model(Identity("lab", "xyz"))
+        check_model(made, Identity("lab", "xyz"))
 
 
 @pytest.mark.parametrize(

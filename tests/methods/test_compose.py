@@ -15,8 +15,7 @@ from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
 from gnothi.filtering.complexity import Probabilities
 from gnothi.filtering.knowledge import Neighbours
-from gnothi.methods.compose import Compose, OtherGate
-from gnothi.methods.steps.parts import CERTAINTY
+from gnothi.methods.compose import CERTAINTY, Compose, OtherGate
 from gnothi.methods.steps.settings import Measuring
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel, Retriever

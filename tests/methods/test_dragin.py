@@ -185,7 +185,7 @@ async def test_relative_attention_is_the_default() -> None:
     _, queries, decided = await run(Looking({"Vesk": 3.0}), attention="relative")
     assert queries
     assert decided[0].score != pytest.approx(1.8)
-    assert methods.settings_of("dragin")["attention"].default == "relative"
+    assert methods.spec("dragin").settings["attention"].default == "relative"
 
 
 def even(tokens: list[str], prompt: int) -> Attended:

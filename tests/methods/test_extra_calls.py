@@ -51,5 +51,6 @@ def test_no_call_but_the_papers(name: str) -> None:
 
 def test_every_method_that_can_reason_has_the_setting() -> None:
     for name in methods.names():
-        assert issubclass(methods.find(name), MethodSettings) or "extra_calls" not in methods.settings_of(name)
-    assert {name for name in methods.names() if "extra_calls" not in methods.settings_of(name)} <= {"panel"}
+        known = methods.spec(name)
+        assert issubclass(known.method, MethodSettings) or "extra_calls" not in known.settings
+    assert {name for name in methods.names() if "extra_calls" not in methods.spec(name).settings} <= {"panel"}

@@ -14,10 +14,10 @@ from gnothi import config, methods
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import PlannedMethod, plan_methods
-from gnothi.methods.steps.settings import settings_of
-from gnothi.session.opened import Opened
 from gnothi.session.plan import Request, resolve
+from gnothi.session.resources import Opened
 from gnothi.signals import registry
+from gnothi.signals.registry import settings_of
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 
@@ -75,9 +75,9 @@ def test_a_signal_has_its_settings_and_no_others(name: str) -> None:
     probe = ["signal.probe=lab"] if registry.reads_probe(name) else []
     (method,) = planned("rag", *given, *probe)
     assert {key for key in method.values if key.startswith("signal.")} == set(keys)
-    for key in methods.settings_of("rag"):
+    for key in methods.spec("rag").settings:
         if key.startswith("signal.") and key not in keys:
-            value = config.as_text(methods.settings_of("rag")[key].default) if key != "signal.probe" else "lab"
+            value = config.as_text(methods.spec("rag").settings[key].default) if key != "signal.probe" else "lab"
             with pytest.raises(
                 InvalidSetting, match=rf"{key}.*rag measures {name}, with the settings: {', '.join(sorted(keys))}"
             ):

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from gnothi import methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.steps.react.browsing import Browser
-from gnothi.methods.steps.react.format import NO_ACTION, Action, Turn, parse_turn, written
+from gnothi.methods.steps.react_format import NO_ACTION, Action, Browser, Turn, parse_turn, written
 from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever

@@ -97,22 +97,22 @@ def test_describe() -> None:
     assert next(iter(settings)) == "form"
     assert settings["candidates"].default is None
     assert not any(key.startswith("signal.") for key in settings)
-    assert description.shared == ("signal", "replies")
+    assert description.shared == ("signal", "calls", "replies")
     shared = {group: {one.key: one.default for one in found} for group, found in methods.shared_settings().items()}
-    assert (shared["signal"]["signal.samples"], shared["replies"]) == (20, {"max_tokens": 100})
+    assert (shared["signal"]["signal.samples"], shared["replies"]) == (20, {"max_tokens": 100, "extract": "gnothi"})
     assert methods.describe("direct").resources == {"model": LanguageModel}
 
 
 def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
-    assert methods.required_resources("keqa") == {"model": LanguageModel, "retriever": Retriever}
-    optional = methods.optional_resources("keqa")
+    assert methods.spec("keqa").required == {"model": LanguageModel, "retriever": Retriever}
+    optional = methods.spec("keqa").optional
     assert [optional[key] for key in ("judge", "utility_judge", "reader")] == [LanguageModel] * 3
-    assert methods.optional_resources("seakr") == {"signal.probe": Probe, "signal.entailment": Entailment}
-    settings = methods.settings_of("keqa")
+    assert methods.spec("seakr").optional == {"signal.probe": Probe, "signal.entailment": Entailment}
+    settings = methods.spec("keqa").settings
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")
     assert "none: the main one" in settings["judge"].help
-    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings) - {"max_tokens"}
+    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings) - {"max_tokens", "extra_calls", "extract"}
 
 
 def test_resources_a_method_can_do_without() -> None:
@@ -122,9 +122,9 @@ def test_resources_a_method_can_do_without() -> None:
 
 
 def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
-    methods.check("seakr", {"signal": "energy"})  # a model may be calibrated for it
-    methods.check("keqa", {"references": "random", "reference": "folder"})
-    methods.check("skr", {})
+    methods.check(methods.spec("seakr"), {"signal": "energy"})  # a model may be calibrated for it
+    methods.check(methods.spec("keqa"), {"references": "random", "reference": "folder"})
+    methods.check(methods.spec("skr"), {})
     for name, settings, said in (
         ("keqa", {"references": "random"}, "no utility reference"),
         ("compose", {"judge": "lab", "filter": "strinc"}, "filter=strinc has no use for it"),
@@ -132,4 +132,4 @@ def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
         ("seakr", {"signal.samples": 0}, "at least 1"),
     ):
         with pytest.raises(InvalidSetting, match=said):
-            methods.check(name, settings)
+            methods.check(methods.spec(name), settings)

@@ -13,6 +13,7 @@ from gnothi import events
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.models import MODELS, CallCache, check_model, is_remote, listed, load_model, settings_class, settings_listed
 from gnothi.models.identity import content, identify
+from gnothi.models.scheme import as_model_scheme
 from gnothi.testing import Scripted
 from gnothi.types import Decoding, Prompt, Task
 
@@ -45,8 +46,8 @@ def plain(argument: str) -> Scripted:
 
 @pytest.fixture(autouse=True)
 def schemes() -> Iterator[None]:
-    MODELS.add("echo", Echo)
-    MODELS.add("plain", plain)
+    MODELS.add("echo", as_model_scheme(Echo))
+    MODELS.add("plain", as_model_scheme(plain))
     yield
     MODELS.remove("echo")
     MODELS.remove("plain")

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gnothi import methods
 from gnothi.methods.planned import PlannedMethod
 from gnothi.protocols import Method
 from gnothi.reproduce import recipe
@@ -29,4 +30,6 @@ def row(name: str, data: str, label: str) -> PlannedMethod:
 
 def made(name: str, data: str, label: str, **resources: Any) -> Method:
     """The row's method with its settings of the recipe; models that the recipe names beside the main one are left out."""
-    return row(name, data, label).made(resources)
+    planned = row(name, data, label)
+    values = {key: value for key, value in planned.values.items() if key not in planned.spec.optional}
+    return methods.make(planned.name, resources, values)

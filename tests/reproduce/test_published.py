@@ -111,7 +111,7 @@ def test_a_simple_question_takes_one_search(label: str) -> None:
     retriever = ScriptedRetriever([Passage("p", "It was so.")])
     values = {**row("seakr/table2", "nq", label).values, "theta": 0.0, "critic": "judgements", "retrieve": "always"}
     name = row("seakr/table2", "nq", label).name
-    known = {key: one for key, one in values.items() if key in methods.settings_of(name)}
+    known = {key: one for key, one in values.items() if key in methods.spec(name).settings}
     asyncio.run(
         methods.make(name, {"model": unsure, "retriever": retriever}, known | ({"theta": 1.0} if name == "flare" else {}))(
             ONE_HOP

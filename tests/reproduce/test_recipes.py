@@ -10,7 +10,7 @@ import pytest
 
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.methods import registry as methods
-from gnothi.methods.registry import settings_of
+from gnothi.methods import spec
 from gnothi.reproduce import recipe, resources
 from gnothi.reproduce.learning import FROM_RUN, _kind
 from gnothi.reproduce.parts import Job, parts
@@ -40,7 +40,7 @@ def test_methods_settings_and_models_exist(name: str, tmp_path: Path) -> None:
     for row in found.study.variants:
         assert row.method in methods.METHODS
         assert row.model is None or resources.model(row.model)
-        assert set(found.rows[row.label].rehearse) <= set(settings_of(row.method))
+        assert set(found.rows[row.label].rehearse) <= set(spec(row.method).settings)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import plan_methods
@@ -27,7 +26,7 @@ REQUEST = Request(model=MODEL, index=ScriptedRetriever([]))
 def calibration(signal: str, threshold: float, **settings: Any) -> Calibration:
     """Made with SeaKR's defaults, but for ``settings``."""
     given: dict[str, Any] = {"signal": signal, **settings}
-    gate = gate_of(plan_methods(["seakr"], Settings({key: Given(value, "test") for key, value in given.items()}))[0])
+    gate = plan_methods(["seakr"], Settings({key: Given(value, "test") for key, value in given.items()}))[0].gate
     assert gate is not None
     return Calibration("seakr", signal, threshold, Identity("mine"), "train", 300, "em", "2026-11-23", settings=gate.settings)
 

@@ -23,8 +23,8 @@ from gnothi.runs.on_ray import address_of
 from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import here
-from gnothi.session.elsewhere import workers
 from gnothi.session.plan import Execution
+from gnothi.session.workers import workers
 from gnothi.types import Question
 from tests.runs.fake_ray import FakeRay, Lost
 from tests.runs.scripted import ScriptedMethod, open_nothing, open_scripted, questions, run_one

@@ -22,8 +22,8 @@ from gnothi.runs.host import Open
 from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import Answer, here
-from gnothi.session.elsewhere import workers
 from gnothi.session.plan import Execution
+from gnothi.session.workers import workers
 from gnothi.types import Question
 from tests.runs import orphans
 from tests.runs.scripted import open_for_ever, open_nothing, open_once_lost, open_scripted, run_one

@@ -137,6 +137,6 @@ def test_what_is_no_signal_is_refused_with_what_would_do() -> None:
 def test_the_choices_of_a_setting_name_it() -> None:
     registry.SIGNALS.add("plain", Plain)
     for method, key in (("seakr", "signal"), ("compose", "gate")):
-        assert "plain" in methods.settings_of(method)[key].type_name
+        assert "plain" in methods.spec(method).settings[key].type_name
     with pytest.raises(InvalidSetting, match=r"'plan', expected one of never, always, .*consistency, .*plain"):
         methods.create("compose", resources(), {"gate": "plan"})

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi import methods
 from gnothi.api import given
-from gnothi.api.loop import refuse_running_loop
+from gnothi.api.given import refuse_running_loop
 from gnothi.api.rag import Rag, _data, _spec
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, MissingDependency
-from gnothi.methods import name_of
 from gnothi.models.remote.budget import Budget
 from gnothi.notebook import table
 from gnothi.report.summary import Summary
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
     from gnothi.retrieval.given import Searches
-    from gnothi.session.opened import Key
+    from gnothi.session.resources import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         raise InvalidSetting(
             f"{key}: got {said[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
         )
-    names = [name_of(one) for one in wanted if not isinstance(one, Rag)]
+    names = [methods.spec(one).name for one in wanted if not isinstance(one, Rag)]
     plan = _of_names(said, names, first)
     planned = {method.name: method for method in plan.methods}
     given_too = any(said[key] is not None for key in ("model", "index", "graph"))
@@ -195,7 +195,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         if one.method in planned:
             raise InvalidSetting(f"methods: got {one.method!r} twice; a run has one set of settings for it. Use two folders.")
         planned[one.method] = one.plan.methods[0]
-    order = [one.method if isinstance(one, Rag) else name_of(one) for one in wanted]
+    order = [one.method if isinstance(one, Rag) else methods.spec(one).name for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
     execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"], said["on"], said["gpus"])
     data = _data(said["data"])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
-from gnothi.errors import MALFORMED, InvalidInput, OtherModel
+from gnothi.errors import MALFORMED, InvalidInput
 from gnothi.files import TOML_ERRORS, meant
 from gnothi.models.identity import Identity
 from gnothi.models.scheme import FORM
@@ -80,42 +80,6 @@ class Calibration:
         """Write it as a TOML file, and return it as the one in that file."""
         write(self, path)
         return replace(self, path=path)
-
-    def check_model(self, model: Identity) -> None:
-        """Raises OtherModel unless it was made for this one."""
-        path = self.source
-        if not self.model.name:
-            raise OtherModel(
-                f"the calibration {path} does not say of which model it is (made from {self.dataset}), got {model.name!r}. "
-                "If it is this one, add <--ignore-mismatch>."
-            )
-        if not self.model.same(model):
-            same_name = self.model.name == model.name
-            got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
-            raise OtherModel(
-                f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
-                "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
-            )
-
-    def check_precision(self, precision: str | None) -> None:
-        """Raises OtherModel where the model computes in another one; ``auto`` takes the calibration's."""
-        if precision not in ("", "auto", None, self.precision) and self.precision:
-            raise OtherModel(
-                f"the calibration {self.source} is of model {self.model.name!r} in {self.precision}, got it in {precision}, "
-                f"which moves scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or "
-                "add <--ignore-mismatch>."
-            )
-
-    def check_form(self, form: Mapping[str, str]) -> None:
-        """Raises OtherModel where prompts are written otherwise than they were; what is not known of either is not compared."""
-        for key in FORM:
-            was, now = self.form.get(key), form.get(key)
-            if was and now and was != now:
-                raise OtherModel(
-                    f"the calibration {self.source} is of model {self.model.name!r} with {key} {was}, got it with "
-                    f"{key} {now}, which moves scores. Use <--set model.{key}={was}>, calibrate with "
-                    f"{now}, or add <--ignore-mismatch>."
-                )
 
     def probability_wrong(self, score: float) -> float | None:
         """P(the answer from memory is wrong) of a score, by the Platt curve; None where the file holds none."""
@@ -227,14 +191,6 @@ _READ = {"guarantee": ("target_error", "epsilon"), "worth": ("accuracy", "retrie
 """Numbers that are told of a calibration later."""
 
 
-def _check_details(found: Calibration) -> None:
-    """What lacks something is to be told now, not at the first answer. Raises as reading does."""
-    found.probability_wrong(0.0)
-    for part, names in _READ.items():
-        for name in names if part in found.details else ():
-            float(found.details[part][name])
-
-
 def read(path: Path) -> Calibration:
     """Raises InvalidInput for a file that is none, or one of a later version."""
     try:
@@ -275,7 +231,10 @@ def read(path: Path) -> Calibration:
             details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
             path=path,
         )
-        _check_details(found)
+        found.probability_wrong(0.0)  # what lacks something is to be told now, not at the first answer
+        for part, names in _READ.items():
+            for name in names if part in found.details else ():
+                float(found.details[part][name])
         return found
     except MALFORMED as error:
         raise InvalidInput(

@@ -134,46 +134,30 @@ def _one(
     as_json: bool,
     trace: bool,
 ) -> None:
-    from dataclasses import replace
-
-    from gnothi.session.plan import Execution, resolve, together
+    from gnothi.api.ask import ask_once, plan_of
 
     question = Question(QUESTION_ID, text, choices=choices)
-    plan = together(resolve(sources.request([method] if method else None, thresholds)))
-    plan = replace(plan, execution=Execution(seed))
+    plan = plan_of(sources.request([method] if method else None, thresholds), seed)
     if sys.stderr.isatty() and not as_json:  # what loads meanwhile takes seconds
         say(_described(plan))
 
     from gnothi.cli.building import unread
-    from gnothi.models.remote.budget import spending
     from gnothi.models.remote.telling import remarks, warnings
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal.steps import Steps, show_answer
-    from gnothi.session import asking
     from gnothi.session.execute import budget_of
-    from gnothi.session.opened import opened
-    from gnothi.session.thresholds import uncalibrated
 
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]
     budget = budget_of(plan)
-    doubtful: list[str | None] = []
-
-    async def answer() -> asking.Result:
-        async with opened([plan]) as sources:
-            run = sources.method(plan.methods[0])
-            doubtful.append(uncalibrated(plan, sources))
-            ready()
-            return await asking.ask_method(plan, sources, run, question, listeners)
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
     below = screen if screen.is_interactive and not as_json else None
     with terminal.Waiting(f"opening model {sources.model} ...", below) as waiting:
         ready = waiting.stop if not (below or as_json) else partial(waiting.say, "thinking ...")
-        with spending(budget):
-            result = asyncio.run(answer())
+        result, doubtful = asyncio.run(ask_once(plan, question, budget, listeners, ready))
     if as_json:
         charged = {"charged": budget.as_dict(), "asked": budget.asked} if plan.remote else {}
         calibrated = {"probability_wrong": result.probability_wrong} if plan.calibration else {}
@@ -183,7 +167,7 @@ def _one(
         doubt, empty = result.probability_wrong, result.found_nothing
         show_answer(screen, result.answer, result.cost, result.seconds, charges, doubt, asked, empty)
     hint = unread(sources.index or "") if result.found_nothing else None
-    for warning in filter(None, (*doubtful, *warnings(budget.asked), hint)):
+    for warning in filter(None, (doubtful, *warnings(budget.asked), hint)):
         say(f"warning: {warning}")
 
 

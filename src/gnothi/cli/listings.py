@@ -85,8 +85,8 @@ def _methods(names: tuple[str, ...], as_json: bool) -> None:
 def _shared_settings(as_json: bool) -> None:
     """By group; then which settings each signal has."""
     from gnothi.methods import shared_settings
-    from gnothi.methods.steps.settings import SECTION, settings_of
     from gnothi.signals import registry
+    from gnothi.signals.registry import SECTION, settings_of
 
     groups, signals = shared_settings(), {name: settings_of(name) for name in registry.names()}
     if as_json:
@@ -128,10 +128,9 @@ def _models(names: tuple[str, ...], sources: options.Sources, as_json: bool) -> 
 
 def _opened(name: str, sources: options.Sources) -> dict[str, str]:
     """What the model tells of itself, once opened."""
-    from gnothi.models import load_model
-    from gnothi.session.sources import model_settings
+    from gnothi.models import load_model, model_settings
 
-    model = load_model(name, model_settings([name], sources.settings)[name])
+    model = load_model(name, model_settings([name], sources.settings.section("model"))[name])
     can = [item.name.replace("_", " ") for item in fields(model.capabilities) if getattr(model.capabilities, item.name)]
     told = {**model.metadata, "offers": ", ".join(["text", *can])}
     asyncio.run(model.aclose())
@@ -153,12 +152,12 @@ def _datasets(as_json: bool) -> None:
 
 
 def _signals(names: tuple[str, ...], as_json: bool) -> None:
-    from gnothi.methods import settings_of
-    from gnothi.methods.steps.settings import settings_of as keys_of
+    from gnothi.methods import spec
     from gnothi.signals.registry import SIGNALS, find, name_of
+    from gnothi.signals.registry import settings_of as keys_of
 
     for number, name in enumerate(names if not as_json else ()):
-        signal, known = find(named := name_of(name)), settings_of("rag")
+        signal, known = find(named := name_of(name)), spec("rag").settings
         click.echo("\n" * bool(number), nl=False)
         _heading(named, _first_line(signal))
         usual = signal.default_threshold

@@ -62,10 +62,10 @@ def serve(
     if missing := [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]:
         raise MissingDependency(missing[0], "serving", "the server")
     from gnothi.calibration.file import read
+    from gnothi.models import LAB
     from gnothi.report.terminal import console as terminal
     from gnothi.serving.setups import SETUPS, plans, server_settings
     from gnothi.session.default_method import default_method
-    from gnothi.session.sources import LAB
 
     flags = {"host": host, "port": port, "keys": keys, "runs": runs}
     given = {f"server.{key}": Given(value, f"--{key}") for key, value in flags.items() if value is not None}

@@ -14,7 +14,7 @@ from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
 from gnothi.filtering.utility import References, Useful
-from gnothi.methods.steps.gating import Agreement
+from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
@@ -85,8 +85,13 @@ class KEQA(MethodSettings):
     max_list_tokens: int = setting(300, "Tokens the list of quizzes may have.", at_least=1)
 
     name: ClassVar[str] = "keqa"
-    gating: ClassVar[Agreement] = Agreement(
-        "alpha", "tries", "assess", "schedule", ("tries", "temperature", "top_p", "decompose", "judge")
+    gating: ClassVar[GateSpec] = GateSpec(
+        None,
+        "alpha",
+        tries="tries",
+        asks="assess",
+        schedule="schedule",
+        depends_on=("tries", "temperature", "top_p", "decompose", "judge"),
     )
 
     def check_settings(self) -> None:

@@ -15,14 +15,14 @@ from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
-from gnothi.methods.steps.react.browsing import Browser
-from gnothi.methods.steps.react.format import (
+from gnothi.methods.steps.react_format import (
     ACTION_STOPS,
     FINISH_STOPS,
     NO_ACTION,
     REACT,
     STOPS,
     Action,
+    Browser,
     Turn,
     parse_turn,
     written,

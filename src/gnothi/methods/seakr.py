@@ -16,7 +16,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
-from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, split_sentences
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
@@ -82,7 +82,7 @@ class SeaKR(SignalSettings):
     reason: Reason = setting("auto", "Simple form: reason step by step; false: a short answer at once; auto: by the question.")
 
     name: ClassVar[str] = "seakr"
-    gating: ClassVar[Gating] = Gating("signal", "threshold", open="always_retrieve")
+    gating: ClassVar[GateSpec] = GateSpec("signal", "threshold", open="always_retrieve")
 
     def check_settings(self) -> None:
         if not self.always_retrieve:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration.choose import choose
-from gnothi.calibration.gate import gate_of
 from gnothi.errors import InvalidInput
 from gnothi.models.identity import declaration_of
 from gnothi.reproduce import resources
@@ -193,14 +192,14 @@ def to_calibrate(part: Part, planned: PlannedStudy) -> dict[str, Plan]:
 
 def _wants(plan: Plan) -> bool:
     (method,) = plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     speaker = method.speaker(plan.sources.model)
     return gate is not None and gate.signal is not None and gate.signal not in declaration_of(speaker).thresholds
 
 
 def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], watching: Watching) -> Plan:
     (method,) = plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     assert gate is not None
     watching.step(f"threshold of {label}")
     asked = with_questions(replace(plan, asked=None), questions, execution=Execution(seed=part.job.execution.seed))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from gnothi.errors import origin
 from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Partial, Picked, Usage, found_nothing
 from gnothi.metrics import score
-from gnothi.runs.reached import reached
+from gnothi.runs.answer_stages import reached
 from gnothi.signals.gate import decisive
 from gnothi.types import Answer, Question
 
@@ -39,8 +39,8 @@ class Row:
     answer (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by
     (``signals.gate.decisive``), so
     that the same question gives the same row; events.jsonl has them as they were. ``reached``: whether the answer was ``found``
-    and ``read`` (null where that cannot be told) and the ``stage`` that it came to (``runs.reached``); empty where nothing is
-    known of it, and in rows of before.
+    and ``read`` (null where that cannot be told) and the ``stage`` that it came to (``runs.answer_stages``); empty where
+    nothing is known of it, and in rows of before.
     """
 
     method: str

@@ -8,8 +8,8 @@ from gnothi import methods
 from gnothi.events import record
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.session.asking import Result, ask_method
-from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
+from gnothi.session.resources import Opened
 from gnothi.types import Answer, Decoding, Prompt, Question, Task
 
 PLAIN = Task("helper")

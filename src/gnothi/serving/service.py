@@ -28,10 +28,9 @@ from gnothi.serving.handed import Handed, passages, unread
 from gnothi.serving.standalone import Turn, standalone
 from gnothi.session import sources as specs
 from gnothi.session.asking import Result, ask_method
-from gnothi.session.knowing import Knowledge, know
-from gnothi.session.opened import Opened, opened, under_way
+from gnothi.session.knowledge import Knowledge, know, uncalibrated
 from gnothi.session.plan import Plan
-from gnothi.session.thresholds import uncalibrated
+from gnothi.session.resources import Opened, opened, under_way
 from gnothi.types import Question, ScoredPassage
 
 LOG = logging.getLogger("gnothi.serving")

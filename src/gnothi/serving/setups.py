@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from gnothi import config, methods
-from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod, check_sections, takes
@@ -101,11 +100,11 @@ def _method(name: str, given: Mapping[str, Given]) -> str:
     method = given["method"].value if "method" in given else None
     if not isinstance(method, str):
         raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected the name of a method, as in 'seakr'.")
-    return methods.name_of(method)
+    return methods.spec(method).name
 
 
 def _alone(plan: Plan, method: PlannedMethod) -> Plan:
     """The plan for one of its methods; a calibration stays with those whose gate it is of."""
-    gate = gate_of(method)
+    gate = method.gate
     uses = plan.calibration is not None and gate is not None and gate.signal == plan.calibration.signal
     return replace(plan, methods=(method,), calibration=plan.calibration if uses else None)

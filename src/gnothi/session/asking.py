@@ -14,8 +14,8 @@ from gnothi.own_code import running
 from gnothi.protocols import Method
 from gnothi.report.numbers import counted, number
 from gnothi.seeding import question_scope
-from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
+from gnothi.session.resources import Opened
 from gnothi.types import Answer, Passage, Question
 
 

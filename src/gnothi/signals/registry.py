@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
@@ -19,6 +19,17 @@ SIGNALS: Registry[type[Signal] | Signal] = Registry(
     "signal", "gnothi.signals", home="gnothi.signals.kinds", like=("name", "needs"), adapt=as_signal
 )
 """Classes, which are made with the settings of a method; and signals that are ready to measure."""
+SECTION = "signal"
+"""What the settings of signals stand under, as in ``--set signal.samples=5``."""
+PROBE = f"{SECTION}.probe"
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "sampling": ("samples", "temperature", "top_k", "top_p"),
+    "state": ("layer", "site", "position"),
+    "alpha": ("alpha",),
+    "probe": ("probe",),
+    "entailment": ("entailment",),
+}
+"""What a signal may take (``takes``), and the settings that say it."""
 
 
 def names() -> tuple[str, ...]:
@@ -82,6 +93,12 @@ def takes(name: str | Signal) -> frozenset[str]:
     if not isinstance(signal, type) or not is_dataclass(signal):
         return frozenset()
     return frozenset(item.name for item in fields(signal)) & {"sampling", "state", "alpha", "probe", "entailment"}
+
+
+def settings_of(signal: str) -> tuple[str, ...]:
+    """The keys of the settings that the signal of that name has; none for one without."""
+    taken = takes(signal)
+    return tuple(f"{SECTION}.{key}" for part, keys in _KEYS.items() if part in taken for key in keys)
 
 
 def reads_probe(name: str | Signal) -> bool:

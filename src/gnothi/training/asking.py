@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from gnothi.session.elsewhere import is_elsewhere, where, workers
 from gnothi.session.plan import Execution, Plan
+from gnothi.session.workers import is_elsewhere, where, workers
 from gnothi.training.collecting import Finding, Line, line_of
 from gnothi.training.job import Sources
 from gnothi.training.watch import SILENT

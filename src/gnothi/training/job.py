@@ -21,9 +21,9 @@ from gnothi.runs.journal import EXECUTION
 from gnothi.session import sources, worlds
 from gnothi.session.data import refuse_test_questions
 from gnothi.session.fingerprints import Named, fingerprints
-from gnothi.session.opened import label, opened_methods, under_way
 from gnothi.session.plan import Asked, Execution, Plan, Request, resolve, with_questions
 from gnothi.session.record import of_questions, of_sources
+from gnothi.session.resources import label, opened_methods, under_way
 from gnothi.training.finetuning import Origin
 from gnothi.training.watch import Watch
 from gnothi.types import Question

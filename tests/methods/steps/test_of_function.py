@@ -178,10 +178,10 @@ async def varied(  # type: ignore[no-untyped-def]
 
 
 def test_parameters_are_settings() -> None:
-    name = methods.name_of(varied)
+    name = methods.spec(varied).name
     described = methods.describe(name)
     assert (described.name, described.summary) == ("varied", "Everything a function may take.")
-    found = methods.settings_of(name)
+    found = methods.spec(name).settings
     types = {key: found[key].type_name for key in ("k", "how", "n", "share", "maybe", "kinds", "on", "max_tokens", "judge")}
     assert types["how"] == "one of a, b"
     assert types["n"] == types["k"] == types["max_tokens"] == "a whole number"
@@ -342,7 +342,7 @@ def test_the_signal_of_its_code_stays_and_a_parameter_may_be_another() -> None:
 
 
 def test_without_a_threshold_of_its_own_it_takes_the_usual_one() -> None:
-    assert methods.gating_of(methods.name_of(asked_first)) is not None
+    assert methods.spec(methods.spec(asked_first).name).gate is not None
     with gnothi.open(asked_first, model=Scripted(guesses), index=PLACES) as rag:
         assert rag.ask("not?").decisions[0].threshold == 0.5
     with pytest.raises(InvalidSetting, match="no usual threshold"):
@@ -459,7 +459,7 @@ class Named:
 
 @pytest.mark.parametrize("given", [second_try, f"{__name__}:second_try"])
 def test_it_is_known_by_its_name_wherever_one_is_taken(given: Any) -> None:
-    assert methods.name_of(given) == "second_try"
+    assert methods.spec(given).name == "second_try"
     with gnothi.open(given, model=Scripted(guesses), index=PLACES) as rag:
         assert rag.method == "second_try"
     assert "second_try" in METHODS.names()

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, cast, overload
 
 from gnothi import config
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.gating import Gating, threshold_of
-from gnothi.methods.steps.offered import LARGEST, Draft, Steps
+from gnothi.methods.steps.function_steps import LARGEST, Draft, Steps
+from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
@@ -25,7 +25,7 @@ from gnothi.types import Answer, Capabilities, Question
 
 Function = Callable[..., Awaitable[Answer | str]]
 _RESOURCES = (LanguageModel, Retriever, KnowledgeGraph, Reranker)
-_GATE = Gating("signal", "threshold")
+_GATE = GateSpec("signal", "threshold")
 
 
 @dataclass(frozen=True, slots=True)

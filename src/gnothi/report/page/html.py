@@ -18,8 +18,8 @@ from gnothi.report.figures.drawing import Picture
 from gnothi.report.numbers import counted
 from gnothi.report.sections import Section
 from gnothi.report.words import STAGES, THOUGHT, Line, Narrator
+from gnothi.runs.answer_stages import MISREAD, UNFOUND, UNREAD
 from gnothi.runs.folder import read_events
-from gnothi.runs.reached import MISREAD, UNFOUND, UNREAD
 from gnothi.runs.rows import Key, Row, group
 from gnothi.version import __version__
 

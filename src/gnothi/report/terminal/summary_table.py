@@ -10,7 +10,7 @@ from gnothi.report.document import Document
 from gnothi.report.numbers import between, chance, counted, interval, money, number, share, signed, thousands
 from gnothi.report.summary import Method, Summary
 from gnothi.report.terminal.layout import Row, paragraph, show_table
-from gnothi.runs.reached import MISREAD, UNFOUND, UNREAD, WITHOUT
+from gnothi.runs.answer_stages import MISREAD, UNFOUND, UNREAD, WITHOUT
 from gnothi.stats.intervals import Interval
 
 if TYPE_CHECKING:

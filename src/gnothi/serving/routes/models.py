@@ -15,7 +15,7 @@ from gnothi.methods.planned import name_of
 from gnothi.serving.context import Context
 from gnothi.serving.promise import in_words
 from gnothi.serving.service import SetUp, public_name
-from gnothi.session.knowing import effective_threshold
+from gnothi.session.knowledge import effective_threshold
 
 
 def routes(context: Context) -> Sequence[BaseRoute]:

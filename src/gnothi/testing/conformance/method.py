@@ -265,7 +265,7 @@ class MethodConformance:
     def known(self) -> Iterator[None]:
         """One that is not installed is known by its name for as long as a test runs."""
         if self.method is not None:
-            type(self).name = methods.name_of(self.method)
+            type(self).name = methods.spec(self.method).name
         yield
         if self.method is not None:
             METHODS.remove(self.name)

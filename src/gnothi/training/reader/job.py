@@ -36,7 +36,7 @@ class TrainableReader(Staged[Material, Example]):
     kind, stage = Material, "prompts"
 
     def __init__(self, job: Job, method: str = "rag") -> None:
-        method = methods.name_of(method)
+        method = methods.spec(method).name
         self.settings, asking = _settings(job.given, method)
         super().__init__(job)
         self.origin = job.origin(self.plan)
@@ -91,7 +91,7 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     thought to learn from. Raises UnknownName or InvalidSetting."""
     require_prompts(method)
     check_sections(given, [method])
-    known, of_method = config.settings_of(ReaderTraining), methods.settings_of(method)
+    known, of_method = config.settings_of(ReaderTraining), methods.spec(method).settings
     plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
     check_keys(plain, [method], known)
     own = {key: value for key, value in plain.items() if key in known}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gnothi.config import Settings, read_settings
-from gnothi.session.opened import opened
+from gnothi.session.knowledge import uncalibrated
 from gnothi.session.plan import Request, resolve
-from gnothi.session.thresholds import uncalibrated
+from gnothi.session.resources import opened
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from gnothi.calibration.apply import calibrated, chosen_on
+from gnothi import methods
 from gnothi.calibration.file import Calibration, read, write
-from gnothi.calibration.gate import scores_depend_on
+from gnothi.calibration.mismatch import calibrated, chosen_on
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, plan_methods
+from gnothi.methods.steps.gating import scores_depend_on
 from gnothi.models.identity import identify
 from gnothi.models.settings import ModelSettings
 from gnothi.session.plan import Request, resolve
@@ -62,7 +63,7 @@ def worded(path: Path) -> Path:
 )
 def test_scores_depend_on_what_their_signal_reads(signal: str, wanted: set[str]) -> None:
     every = dict.fromkeys(REPLY | SAMPLED | STATE | {"signal.alpha", "signal.probe", "form", "k", "threshold"}, 1)
-    assert scores_depend_on(every, signal, "seakr").keys() == REPLY | wanted | {"form"}
+    assert scores_depend_on(every, signal, methods.spec("seakr").gate).keys() == REPLY | wanted | {"form"}
 
 
 def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gnothi import methods
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
@@ -50,7 +51,16 @@ class Opened:
             key: self.others[protocol, given] if isinstance(given, str) else given
             for key, (protocol, given) in planned.named.items()
         }
-        return planned.made({"model": self.model, "retriever": self.retriever, "graph": self.graph} | further)
+        resources = {"model": self.model, "retriever": self.retriever, "graph": self.graph} | further
+        values = {key: value for key, value in planned.values.items() if key not in planned.spec.optional}
+        try:
+            return methods.make(planned.name, resources, values)
+        except UsageError as error:
+            if not planned.variant:
+                raise
+            raise InvalidSetting(
+                f"variant {planned.variant!r}: {error.message} Or name the variants that can be run with <--only LABEL>."
+            ) from None
 
     def narrowed(self, filters: Filters) -> Opened:
         """Searching among the passages alone that pass all filters. Raises InvalidSetting where there is no index, or one that
@@ -67,7 +77,7 @@ class Opened:
     def methods(self, plans: Sequence[Plan]) -> Methods:
         """Those of all plans, by ``label``. Raises as ``method``."""
         made = Methods(
-            (label(place, method.name), _made(self, method)) for place, plan in enumerate(plans) for method in plan.methods
+            (label(place, method.name), self.method(method)) for place, plan in enumerate(plans) for method in plan.methods
         )
         told = map(under_way, (self.model, *self.others.values()))
         made.under_way = min((one for one in told if one), default=None)
@@ -192,14 +202,3 @@ def under_way(model: object) -> int | None:
 def label(place: int, method: str) -> str:
     """Names a method of the plan in that place."""
     return f"{place}/{method}"
-
-
-def _made(found: Opened, method: PlannedMethod) -> Method:
-    try:
-        return found.method(method)
-    except UsageError as error:
-        if not method.variant:
-            raise
-        raise InvalidSetting(
-            f"variant {method.variant!r}: {error.message} Or name the variants that can be run with <--only LABEL>."
-        ) from None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gnothi.runs.reached import READ, STAGES
+from gnothi.runs.answer_stages import READ, STAGES
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -14,7 +14,7 @@ from gnothi.stats.intervals import Interval, mean, mean_interval
 @dataclass(frozen=True, slots=True)
 class Reached:
     """``found``, ``read``, ``answered``: shares of the ``n`` questions of which all three are known; ``stages``: how many of
-    all questions came how far, every stage of ``runs.reached.STAGES`` included."""
+    all questions came how far, every stage of ``runs.answer_stages.STAGES`` included."""
 
     n: int
     found: float | None

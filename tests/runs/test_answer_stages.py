@@ -14,7 +14,7 @@ from gnothi import methods
 from gnothi.events import Event, Expanded, ModelCall, Searched
 from gnothi.events import read as read_event
 from gnothi.metrics import score
-from gnothi.runs.reached import (
+from gnothi.runs.answer_stages import (
     MISREAD,
     READ,
     STAGES,
@@ -27,8 +27,8 @@ from gnothi.runs.reached import (
     reached,
     supporting,
 )
-from gnothi.runs.reached_by import reached as shares
 from gnothi.runs.rows import Row
+from gnothi.runs.stage_rates import reached as shares
 from gnothi.runs.stored_rows import from_dict
 from gnothi.testing import Reply, Scripted
 from gnothi.types import Answer, Passage, Prompt, Question, ScoredPassage
@@ -159,7 +159,9 @@ def test_every_method_is_judged_alike(method: str, tmp_path: Path) -> None:
         tmp_path,
         model=Scripted(reply, thresholds={"gram": -1e9}),
         index=lambda _, k: index[:k],
-        settings={key: value for key, value in {"k": 1, "signal": "perplexity"}.items() if key in methods.settings_of(method)},
+        settings={
+            key: value for key, value in {"k": 1, "signal": "perplexity"}.items() if key in methods.spec(method).settings
+        },
     )
     (found,) = run.rows
     assert not found.failed, found.error

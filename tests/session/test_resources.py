@@ -13,7 +13,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, ModelUnavailable, Unknow
 from gnothi.events import Expanded, Linked, Searched, record
 from gnothi.graph.building import build_graph
 from gnothi.methods.planned import plan_methods
-from gnothi.models import ModelSettings, RemoteSettings, VLLMSettings, places
+from gnothi.models import ModelSettings, RemoteSettings, VLLMSettings, model_settings, places
 from gnothi.protocols import LanguageModel
 from gnothi.retrieval.registry import open_index
 from gnothi.session import sources
@@ -155,14 +155,14 @@ async def test_no_further_model_is_the_main_one(scripted: Scripted) -> None:
 
 def test_each_model_takes_the_settings_of_its_kind() -> None:
     given = read_settings(overrides=["model.device=cpu", "model.price_in=2", "model.gpu_memory=0.5", "model.cache=off"])
-    built = sources.model_settings(["lab", "openai:judge", "vllm:lab"], given)
+    built = model_settings(["lab", "openai:judge", "vllm:lab"], given.section("model"))
     assert built == {
         "lab": ModelSettings(device="cpu", cache="off"),
         "openai:judge": RemoteSettings(price_in=2.0, cache="off"),
         "vllm:lab": VLLMSettings(device="cpu", gpu_memory=0.5, cache="off"),
     }
     with pytest.raises(InvalidSetting, match=r"'model\.gpu_memory' is of models under vLLM, got lab, openai:judge"):
-        sources.model_settings(["lab", "openai:judge"], given)
+        model_settings(["lab", "openai:judge"], given.section("model"))
     recorded = of_settings(built, given, SearchSettings())
     assert recorded["model.settings.device"] == "cpu"
     assert recorded["execution.model.settings.price_in"] == "2"

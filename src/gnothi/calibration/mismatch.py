@@ -1,18 +1,19 @@
-"""The threshold of a calibration file in place of a method's own, if it is of this model, signal and settings."""
+"""Where a calibration is refused, as made for another model, signal or settings; else its threshold is a method's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from gnothi.calibration.contamination import same_questions
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.config import as_text
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, name_of
-from gnothi.methods.steps.settings import SECTION
+from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
+from gnothi.models.scheme import FORM
+from gnothi.signals.registry import SECTION
 
 _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
@@ -25,7 +26,7 @@ def calibrated(
 
     Raises OtherModel, or InvalidSetting where no method uses the signal, where settings differ that scores depend on, or where
     a threshold was given, too."""
-    gates = {method.name: gate for method in methods if (gate := gate_of(method))}
+    gates = {method.name: gate for method in methods if (gate := method.gate)}
     users = {name for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
     if not users:
         raise InvalidSetting(_nobody_uses(found, methods, gates))
@@ -34,8 +35,12 @@ def calibrated(
         if method.name in users:
             gate = gates[method.name]
             if not ignore_mismatch:
-                found.check_model(identity_of(method.speaker(model)))
-            _check_one_threshold(found, method, gate)
+                check_model(found, identity_of(method.speaker(model)))
+            before = method.given.get(gate.key)
+            if before is not None and before.layer:  # not from a file, which a calibration is above
+                raise InvalidSetting(
+                    f"<--calibration>: got a threshold from {found.source} and another one from {before.source}, expected one."
+                )
             if not ignore_mismatch:
                 _check_settings(found, method.name, gate.settings)
             values = gate.at(found.threshold)
@@ -45,7 +50,7 @@ def calibrated(
     return tuple(changed), told
 
 
-def fits(found: Calibration, gate: CalibratedGate) -> bool:
+def fits(found: Calibration, gate: GateSpec) -> bool:
     """Whether it is for the gate's signal, and scores that depend on the same settings."""
     if gate.signal != found.signal or found.fires != "above":
         return False
@@ -71,11 +76,44 @@ def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
     )
 
 
-def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, CalibratedGate]) -> str:
+def check_model(found: Calibration, model: Identity) -> None:
+    """Raises OtherModel unless it was made for this one."""
+    path = found.source
+    if not found.model.name:
+        raise OtherModel(
+            f"the calibration {path} does not say of which model it is (made from {found.dataset}), got {model.name!r}. "
+            "If it is this one, add <--ignore-mismatch>."
+        )
+    if not found.model.same(model):
+        same_name = found.model.name == model.name
+        got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
+        raise OtherModel(
+            f"the calibration {path} is of model {found.model.name!r}, got {got}. Thresholds do not carry over from one "
+            "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
+        )
+
+
+def check_computing(found: Calibration, precision: str | None, form: Mapping[str, str]) -> None:
+    """Raises OtherModel where the model computes in another precision (``auto`` takes the calibration's), or where prompts are
+    written otherwise than they were (``FORM``); what is not known of either is not compared."""
+    of = f"the calibration {found.source} is of model {found.model.name!r}"
+    if precision not in ("", "auto", None, found.precision) and found.precision:
+        raise OtherModel(
+            f"{of} in {found.precision}, got it in {precision}, which moves scores. Use "
+            f"<--set model.dtype={found.precision}>, calibrate in {precision}, or add <--ignore-mismatch>."
+        )
+    for key in FORM:
+        was, now = found.form.get(key), form.get(key)
+        if was and now and was != now:
+            raise OtherModel(
+                f"{of} with {key} {was}, got it with {key} {now}, which moves scores. Use <--set model.{key}={was}>, "
+                f"calibrate with {now}, or add <--ignore-mismatch>."
+            )
+
+
+def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, GateSpec]) -> str:
     has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
-    keys = dict.fromkeys(
-        f"<--set {one.gating.signal}=...>" for one in methods if one.name in gates and one.gating and one.gating.signal
-    )
+    keys = dict.fromkeys(f"<--set {gate.signal_key}=...>" for gate in gates.values() if gate.signal_key)
     choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
     return (
         f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
@@ -83,17 +121,9 @@ def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Ma
     )
 
 
-def _check_one_threshold(found: Calibration, method: PlannedMethod, gate: CalibratedGate) -> None:
-    given = method.given.get(gate.key)
-    if given is not None and given.layer:  # not from a file, which a calibration is above
-        raise InvalidSetting(
-            f"<--calibration>: got a threshold from {found.source} and another one from {given.source}, expected one."
-        )
-
-
-def _told(found: Calibration, method: str, gate: CalibratedGate, values: Mapping[str, Any]) -> str:
+def _told(found: Calibration, method: str, gate: GateSpec, values: Mapping[str, Any]) -> str:
     """What the threshold rests on, as far as someone who uses it for the method has to know."""
-    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.gating.shares else ""
+    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.tries else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
     return (
@@ -134,3 +164,15 @@ def _form(settings: Mapping[str, Any]) -> str:
 def _same(one: Any, other: Any) -> bool:
     """As the file writes them: "none" for None, lists for tuples."""
     return as_text(one) == as_text(tuple(other) if isinstance(other, list) else other)
+
+
+def same_questions(dataset: str, fingerprint: str, other: str, other_fingerprint: str) -> bool:
+    """Whether two data sets share questions, by name whatever their kind, or by fingerprint whatever they are called; an empty
+    fingerprint is not known."""
+    return _whole(dataset) == _whole(other) or bool(fingerprint and fingerprint == other_fingerprint)
+
+
+def _whole(dataset: str) -> str:
+    """A data set without the kind that follows its name; a file by its full path."""
+    path = Path(dataset)
+    return str(path.resolve()) if path.is_file() else dataset.partition(":")[0]
