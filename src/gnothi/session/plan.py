@@ -20,7 +20,7 @@ from gnothi.methods.registry import METHODS
 from gnothi.models.of_function import as_model
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
 from gnothi.registry import GIVEN
-from gnothi.retrieval.given import as_retriever
+from gnothi.retrieval.foreign import as_retriever
 from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
 from gnothi.session.data import load_several
