@@ -11,10 +11,9 @@ from functools import partial
 from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
-from gnothi.filtering.utility import References, Useful
+from gnothi.filtering.utility import DemonstrationSource, References, Useful
 from gnothi.methods.steps.gating import Agreement
 from gnothi.methods.steps.parsing import as_choice, short_answer
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text

@@ -13,7 +13,7 @@ from gnothi.methods.steps.gating import AnyGating
 from gnothi.methods.steps.settings import SECTION, ModelDefaults, measured_by, settings_of
 from gnothi.models.of_function import as_model
 from gnothi.protocols import LanguageModel, Method, Retriever
-from gnothi.retrieval.given import as_retriever
+from gnothi.retrieval.foreign import as_retriever
 from gnothi.signals import registry as signals
 
 MODEL_SECTION = "model"
