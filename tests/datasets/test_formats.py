@@ -65,6 +65,9 @@ def of_iirc(*questions: Any) -> list[Item]:
     return [{"pid": "p_0", "title": "A ship", "text": "...", "links": [], "questions": questions}]
 
 
+ODD_ANSWERS: tuple[Any, ...] = ("Saint-Malo", {"Aliases": []}, {"Value": "", "Aliases": []}, {"Value": {}})
+
+
 def of_squad(*questions: Item) -> Item:
     articles = [{"title": "Bowl", "paragraphs": [{"context": "There are 308.", "qas": [one]}]} for one in questions]
     return {"version": "1.1", "data": articles}
@@ -245,10 +248,7 @@ REFUSED: list[tuple[str, Any, str | None, str]] = [
     ),
     ("q.json", of_squad(SQUAD, SQUAD), None, "item 2, question 1: got the id 'a' again"),
     ("q.json", {"data": [{"paragraphs": [1]}]}, "squad", "paragraphs of another shape"),
-    *(
-        ("q.json", {"Data": [TRIVIAQA | {"Answer": one}]}, None, "item 1: got .*Value")
-        for one in ("Saint-Malo", {"Aliases": []}, {"Value": "", "Aliases": []}, {"Value": {}})
-    ),
+    *(("q.json", {"Data": [TRIVIAQA | {"Answer": answer}]}, None, "item 1: got .*Value") for answer in ODD_ANSWERS),
     *(
         ("t.csv", TRUTHFULQA | {empty: ""}, None, f"line 2: got {empty} = '', expected text that is not empty")
         for empty in ("Question", "Best Answer", "Correct Answers", "Incorrect Answers")
