@@ -112,6 +112,12 @@ READ: list[tuple[str, Any, str, list[Question]]] = [
     ("q.jsonl", MEDQA, "medqa", [cows("1", exam="step1")]),
     ("q.jsonl", {key: MEDQA[key] for key in ("question", "answer", "options")}, "medqa", [cows("1")]),
     ("q.jsonl", {"question": COWS, "choices": ["hay", "milk"], "answer": "A", "type": "choice"}, "jsonl", [cows("1")]),
+    (
+        "q.jsonl",
+        {"question": COWS, "A": "hay", "B": "milk", "C": None, "answer": "A", "type": "choice"},
+        "jsonl",
+        [cows("1", C=None)],
+    ),
     ("dev.json", [HOTPOTQA], "hotpotqa", [Question("a", "Who?", ("Ann",), kind="comparison", metadata=SUPPORTING)]),
     (
         "hub.json",
@@ -221,6 +227,7 @@ REFUSED: list[tuple[str, Any, str | None, str]] = [
     ),
     ("q.jsonl", MEDQA | {"answer": "milk"}, None, "expected the option of that letter: 'hay'"),
     ("q.jsonl", {"question": "Q?", "answer": "moss", "options": MEDQA["options"]}, None, "expected one of the options"),
+    ("q.jsonl", {"question": COWS, "answer": ["hay", "moss"], "options": MEDQA["options"]}, None, "one of the options"),
     ("q.jsonl", {"question": "Who?", "answer": "x", "passages": ["text"]}, "hotpotqa", f"{LINE} passages of another shape"),
     *(
         ("q.json", [TWO_WIKI | {"evidences": one}], None, r"item 1: got evidences = .*\[subject, relation, object\]")
