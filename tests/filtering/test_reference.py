@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, ModelUnavailable
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.encoders import Lexical
 from gnothi.filtering.reference import HEADER, LABELS, VECTORS, Labelled, Reference, choose, open_reference, read_labelled
+from gnothi.filtering.utility import DemonstrationSource
 from gnothi.types import Passage
 from tests.filtering.encoder import tiny_encoder
 

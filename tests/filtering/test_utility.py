@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnothi import events
-from gnothi.filtering.demonstrations import DemonstrationSource
-from gnothi.filtering.utility import References, Useful
+from gnothi.filtering.utility import DemonstrationSource, References, Useful
 from gnothi.methods.steps.prompts import USEFUL
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Demonstration, Passage, Prompt

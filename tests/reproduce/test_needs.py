@@ -19,7 +19,7 @@ from gnothi.reproduce.parts import Job, Part, parts
 from gnothi.reproduce.variants import PlannedStudy, plan_study
 from gnothi.reproduce.work import outlook
 from gnothi.retrieval.dense.encoders import Encoder
-from gnothi.session.opened import opened
+from gnothi.session.resources import opened
 from gnothi.testing.model import Reply, Scripted
 from gnothi.training.job import Sources
 from gnothi.training.watch import SILENT

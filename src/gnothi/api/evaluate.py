@@ -28,7 +28,7 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
-    from gnothi.retrieval.given import Searches
+    from gnothi.retrieval.foreign import Searches
     from gnothi.session.resources import Key
 
 

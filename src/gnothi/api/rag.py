@@ -31,7 +31,7 @@ from gnothi.types import Question, ScoredPassage
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
-    from gnothi.retrieval.given import Searches
+    from gnothi.retrieval.foreign import Searches
 
 
 class Rag:

@@ -19,9 +19,8 @@ from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
 from gnothi.runs.stage_rates import Reached
 from gnothi.stats.auroc import auroc, auroc_interval, auroc_within
-from gnothi.stats.correlation import spearman
 from gnothi.stats.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
-from gnothi.stats.intervals import Interval, mean_interval
+from gnothi.stats.intervals import Interval, mean_interval, spearman
 from gnothi.stats.logistic import fit_logistic
 
 FEWEST = 20

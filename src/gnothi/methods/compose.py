@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Literal, get_args
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.evaluator import Strips, relevance
 from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.learned import GateSource
 from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.filtering.utility import Best, Useful
+from gnothi.filtering.utility import Best, DemonstrationSource, Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.learned_gate_features import needs_of_looks, require_probe

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
-from gnothi.filtering.utility import References, Useful
+from gnothi.filtering.utility import DemonstrationSource, References, Useful
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text

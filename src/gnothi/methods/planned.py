@@ -15,7 +15,7 @@ from gnothi.methods.steps.settings import ModelDefaults, SelfKnowledge, measured
 from gnothi.models.identity import declaration_of
 from gnothi.models.of_function import as_model
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.retrieval.given import as_retriever
+from gnothi.retrieval.foreign import as_retriever
 from gnothi.signals import registry as signals
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.signals.registry import SECTION

@@ -12,9 +12,9 @@ from typing import Any, Protocol, cast, runtime_checkable
 from gnothi import config
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.complexity import ComplexitySource
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.filtering.learned import GateSource
+from gnothi.filtering.utility import DemonstrationSource
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.of_function import as_method
 from gnothi.methods.steps.settings import Measuring, check_probe, signals_of

@@ -53,7 +53,7 @@ def _content(protocol: type, spec: str) -> str:
 def _read(protocol: type) -> tuple[str, ...]:
     """The files of a folder that results depend on; others may lie there, too."""
     from gnothi.filtering import complexity, knowledge, learned, reference
-    from gnothi.filtering.demonstrations import DemonstrationSource
+    from gnothi.filtering.utility import DemonstrationSource
     from gnothi.signals import entailment, probe, probe_folder
 
     files: dict[type, tuple[str, ...]] = {

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import numpy as np
 
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.retrieval.servers.lucene.index import as_text, field
+from gnothi.retrieval.servers.lucene import as_text, field
 from gnothi.types import Passage
 
 FAULTS: tuple[str, ...] = ("429", "503", "html", "half", "fewer", "wrong", "reset", "lost", "slow")

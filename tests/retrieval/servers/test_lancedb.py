@@ -1,23 +1,23 @@
-"""Tables of LanceDB in an object store: conformance, the same passages as in a folder, and keys that are nowhere but in the
+"""LanceDB: one build at a time; in an object store the same passages as in a folder, and keys that are nowhere but in the
 environment."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from gnothi.errors import IndexUnavailable, InvalidSetting
-from gnothi.protocols import Retriever
+from gnothi.errors import IndexUnavailable, InvalidSetting, MissingDependency
 from gnothi.retrieval.build import build
 from gnothi.retrieval.registry import index_fingerprint, open_index
-from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.retrieval.documents import made_up, write_jsonl
-from tests.retrieval.servers.lancedb.store import BUCKET, KEYS, SERVER, store
+from tests.retrieval.servers.backends import LANCE, Lance
+from tests.retrieval.servers.store import BUCKET, KEYS, SERVER, store
+from tests.retrieval.servers.test_servers import built
 
 needed = pytest.mark.skipif(
     importlib.util.find_spec("lancedb") is None or not SERVER.exists(),
@@ -44,15 +44,25 @@ def described(folder: Path, address: str, table: str, bucket: str = BUCKET) -> s
     return f"lancedb:{folder / table}.toml"
 
 
-@needed
-class TestInAStore(RetrieverConformance):
-    @pytest.fixture
-    async def retriever(self, tmp_path: Path, address: str) -> AsyncIterator[Retriever]:
-        spec = described(tmp_path, address, "conformance")
-        build([write_jsonl(tmp_path / "passages.jsonl", CORPUS)], spec)
-        retriever = open_index(spec)
-        yield retriever
-        await retriever.aclose()
+@pytest.mark.skipif(importlib.util.find_spec("lancedb") is not None, reason="lancedb is installed")
+def test_without_the_package(tmp_path: Path) -> None:
+    (tmp_path / "lance").mkdir()
+    with pytest.raises(MissingDependency, match="lancedb"):
+        open_index(f"lancedb:{tmp_path / 'lance'}#passages")
+
+
+def test_no_folder_is_made_by_a_search(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="there is no folder"):
+        open_index(f"lancedb:{tmp_path / 'none'}#passages")
+    assert list(tmp_path.iterdir()) == []
+
+
+@LANCE
+def test_one_build_at_a_time(tmp_path: Path) -> None:
+    from gnothi.retrieval.servers.lancedb_build import opened
+
+    with opened(f"{tmp_path / 'lance'}#passages"), pytest.raises(IndexUnavailable, match="one at a time"):
+        built(Lance(tmp_path))
 
 
 @needed
@@ -91,7 +101,7 @@ def test_keys_are_nowhere(gnothi: Run, tmp_path: Path, address: str) -> None:
 
 @needed
 def test_what_a_store_repeats_is_not_shown(address: str) -> None:
-    from gnothi.retrieval.servers.lancedb.table import Table
+    from gnothi.retrieval.servers.lancedb import Table
 
     table = Table(f"s3://{BUCKET}/lance", endpoint=address)
     shown = str(table.refused(OSError(f"no access for {KEYS['AWS_ACCESS_KEY_ID']} with {KEYS['AWS_SECRET_ACCESS_KEY']}")))

@@ -11,31 +11,38 @@ from typing import Any
 import psycopg
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
-from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
-from gnothi.retrieval.servers.postgres.search import as_vector, from_jsonb
-from gnothi.retrieval.servers.postgres.server import NOTES, SOURCES, exists, read_notes, refused, said
-from gnothi.retrieval.servers.postgres.table import METADATA, TERMS, Table
-from gnothi.retrieval.servers.searching import check_vectors
-from gnothi.retrieval.servers.writing import ServerWriter, Standing, busy, foreign, only
+from gnothi.retrieval.servers.postgres import NOTES, Table, as_vector, exists, from_jsonb, read_notes, refused, said, tables
+from gnothi.retrieval.servers.searching import METADATA, TERMS
+from gnothi.retrieval.servers.writing import (
+    Encode,
+    ServerWriter,
+    Standing,
+    busy,
+    check_vectors,
+    encoded_by,
+    foreign,
+    only,
+    size_of,
+)
 from gnothi.retrieval.targets import Target
 from gnothi.retrieval.terms import terms
 from gnothi.types import Passage
 
 _ANEW = "gnothi index build SOURCE... --to postgres:...#ANOTHER"
 _LOST = "\ufffd"
-_SOURCES = "CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, entry text NOT NULL)"
+_SOURCES = "_gnothi_sources"
 
 
 @contextmanager
-def opened(argument: str, found: Sequence[Table]) -> Iterator[Target]:
+def opened(argument: str) -> Iterator[Target]:
     """Raises IndexUnavailable where the server cannot be reached, another build writes to the table, or it is not ours."""
-    table = only(found, f"postgres:{argument}", "server", "table")
-    encode = Encoding(table.encoder).passages() if table.encoder else None
+    table = only(tables(argument), f"postgres:{argument}", "server")
+    encode, made = encoded_by(table)
     try:
         with psycopg.connect(table.address, connect_timeout=max(1, round(table.timeout))) as connection:
             _lock(connection, table)
-            _prepare(connection, table, encode)
+            _prepare(connection, table, encode, made)
             yield Target(PostgresWriter(connection, table, encode), PostgresLedger(connection, table))
             connection.rollback()
     except psycopg.OperationalError as error:
@@ -50,7 +57,7 @@ def opened(argument: str, found: Sequence[Table]) -> Iterator[Target]:
 class PostgresWriter(ServerWriter):
     """All in one transaction, which ends when the ledger is saved: passages and what is known of their sources go together."""
 
-    def __init__(self, connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], table: Table, encode: Encode) -> None:
         super().__init__(read_notes(connection, table).get("content", ""), encode)
         self._connection, self._table = connection, table
         self.passages = self._count()
@@ -72,31 +79,27 @@ class PostgresWriter(ServerWriter):
 
     def _write(self, written: Mapping[str, tuple[Passage, str]]) -> None:
         passages = [passage for passage, _ in written.values()]
-        columns: list[list[Any]] = [
-            [passage.id for passage in passages],
-            [passage.title for passage in passages],
-            [passage.text for passage in passages],
-            [origin for _, origin in written.values()],
-            [passage.known.packed for passage in passages],
-            [" ".join(terms(passage.metadata)) for passage in passages],
-        ]
-        columns += [[as_vector(one) for one in self._encode(passages)]] if self._encode else []
-        vectors = ", {vectors}" if self._encode else ""
-        changed = vectors and ", {vectors} = excluded.{vectors}"
-        values = ", ".join(["%s::text[]"] * 4 + ["%s::jsonb[]", "%s::text[]"] + ["%s::text[]::vector[]"] * bool(self._encode))
-        selected = ", ".join(
-            ["id", "title", "text", "origin", "known", "string_to_array(terms, ' ')"] + ["vector"] * bool(self._encode)
-        )
-        names = "id, title, text, origin, known, terms" + (", vector" if self._encode else "")
+        rows: dict[str, tuple[str, list[Any]]] = {  # column, kind and values
+            "id": ("text", [one.id for one in passages]),
+            "title": ("text", [one.title for one in passages]),
+            "text": ("text", [one.text for one in passages]),
+            "origin": ("text", [origin for _, origin in written.values()]),
+            "metadata": ("jsonb", [one.known.packed for one in passages]),
+            "terms": ("text", [" ".join(terms(one.metadata)) for one in passages]),
+        }
+        if self._encode:
+            rows["vectors"] = "vector", [as_vector(one) for one in self._encode(passages)]
+        given = ", ".join(f"given_{name}" for name in rows)
+        columns = ", ".join(f"{{{name}}}" for name in rows)
+        values = ", ".join(f"%s::text[]::{kind}[]" for kind, _ in rows.values())
+        changed = ", ".join(f"{{{name}}} = excluded.{{{name}}}" for name in rows if name != "id")
+        selected = given.replace("given_terms", "string_to_array(given_terms, ' ')")
         self._connection.execute(
             self._table.sql(
-                f"INSERT INTO {{table}} ({{id}}, {{title}}, {{text}}, {{origin}}, {{metadata}}, {{terms}}{vectors})"
-                f" SELECT {selected} FROM unnest({values}) AS given({names})"
-                " ON CONFLICT ({id}) DO UPDATE SET {title} = excluded.{title}, {text} = excluded.{text},"
-                f" {{origin}} = excluded.{{origin}}, {{metadata}} = excluded.{{metadata}},"
-                f" {{terms}} = excluded.{{terms}}{changed}"
+                f"INSERT INTO {{table}} ({columns}) SELECT {selected} FROM unnest({values}) AS given({given})"
+                f" ON CONFLICT ({{id}}) DO UPDATE SET {changed}"
             ),
-            columns,
+            [column for _, column in rows.values()],
         )
 
     def _storable(self, given: Passage) -> Passage:
@@ -124,7 +127,7 @@ class PostgresLedger(Ledger):
     """A table beside that of the passages, in the same transactions."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: Table) -> None:
-        self._connection, self._table, self._sources = connection, table, table.beside(SOURCES)
+        self._connection, self._table, self._sources = connection, table, table.beside(_SOURCES)
         try:
             rows = connection.execute(table.sql("SELECT entry FROM {sources}", sources=self._sources), ()).fetchall()
         except psycopg.errors.UndefinedColumn:
@@ -150,20 +153,20 @@ def _lock(connection: psycopg.Connection[Any], table: Table) -> None:
         raise IndexUnavailable(busy(table.name))
 
 
-def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePassages | None) -> None:
+def _prepare(connection: psycopg.Connection[Any], table: Table, encode: Encode, made: Mapping[str, str]) -> None:
     """Make what is not there yet; nothing of others is changed."""
     if not (table.title and table.words):
         raise InvalidSetting("title and words of a table that is built: got an empty name, expected names of columns.")
     notes = read_notes(connection, table)
     if exists(connection, table.parts()):
         if "content" not in notes:
-            raise foreign(table.name, "table")
+            raise foreign(table.name, table.noun)
         check_vectors(notes, table.name, table.encoder)
         row = connection.execute(table.columns(), (METADATA, TERMS)).fetchone()
         if row is None or row[0] < 2:
             raise earlier(table.name, _ANEW)
         return
-    names = {"notes": table.beside(NOTES), "sources": table.beside(SOURCES), "computed": table.computed()}
+    names = {"notes": table.beside(NOTES), "sources": table.beside(_SOURCES), "computed": table.computed()}
 
     def run(query: str) -> None:
         connection.execute(table.sql(query, **names), ())
@@ -176,13 +179,11 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: EncodePa
     run("CREATE INDEX ON {table} USING gin ({words})")
     run("CREATE INDEX ON {table} ({origin})")
     run("CREATE INDEX ON {table} USING gin ({terms})")
-    run(_SOURCES)
+    run("CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, entry text NOT NULL)")
     run("CREATE TABLE {notes} (name text PRIMARY KEY, value text NOT NULL)")
-    made = {"content": "", "encoder_name": table.encoder, "encoder": Encoding(table.encoder).fingerprint() if encode else ""}
     with connection.cursor() as cursor:
-        cursor.executemany(table.sql("INSERT INTO {notes} VALUES (%s, %s)", **names), list(made.items()))
-    if encode:
-        size = encode([Passage("", "size")]).shape[1]
+        cursor.executemany(table.sql("INSERT INTO {notes} VALUES (%s, %s)", **names), [("content", ""), *made.items()])
+    if size := size_of(encode):
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         run(f"ALTER TABLE {{table}} ADD {{vectors}} vector({size:d}) NOT NULL")
     connection.commit()
