@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gnothi.errors import InvalidSetting
-from gnothi.models.demonstrated import Demonstrated, demonstrated
 from gnothi.models.scheme import PLUGINS, ModelScheme, as_model_scheme
 from gnothi.models.settings import CallCache
-from gnothi.models.wrappers import Seeded, Traced, Wrapper
+from gnothi.models.wrappers import Demonstrated, Seeded, Traced, Wrapper, demonstrated
 from gnothi.registry import BUILT_IN, Entry, Registry
 from gnothi.schemes import split
 

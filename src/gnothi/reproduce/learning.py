@@ -119,14 +119,14 @@ def _trainable(kind: str) -> Any:
     elif kind == "self-knowledge":
         from gnothi.training.self_knowledge.job import TrainableKnower as found  # type: ignore[assignment]
     else:
-        from gnothi.training.utility_reference.job import TrainableReference as found  # type: ignore[assignment]
+        from gnothi.training.utility_reference import TrainableReference as found  # type: ignore[assignment]
     return found
 
 
 def _from_run(part: Part, kind: str, questions: list[Question], out: Path, given: dict[str, Any], watching: Watching) -> None:
     """What is learnt from how methods answer training questions."""
-    from gnothi.training.complexity.build import train as complexity
-    from gnothi.training.knowledge_reference.build import train as knowledge
+    from gnothi.training.complexity import train as complexity
+    from gnothi.training.knowledge_reference import train as knowledge
 
     methods = _FROM_RUN[kind]
     run = out.with_name(f"{out.name}-run")

@@ -18,7 +18,7 @@ from gnothi.filtering.reference import HEADER, LABELS, VECTORS, open_reference
 from gnothi.models.wrappers import Traced
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.training.utility_reference.labelling import Labelling, UtilitySettings, judge, label
+from gnothi.training.utility_reference import Labelling, UtilitySettings, judge, label
 from gnothi.types import Passage, Prompt, Question
 from tests.filtering.encoder import tiny_encoder
 
