@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, read_reply
 from gnothi.metrics import METRICS
 
 # Advantages of the replies to one question (SKILL-RAG, section 4.2), in plain numpy.
@@ -100,7 +100,7 @@ def judge(reply: str, golds: Sequence[str], choices: Sequence[str], correct: Cor
     found = _YES.match(reply)
     if not found:
         return "neither"
-    return "right" if correct(short_answer(reply[found.end() :]), golds, choices) else "wrong"
+    return "right" if correct(read_reply(reply[found.end() :]).answer, golds, choices) else "wrong"
 
 
 def reward(verdict: Verdict, acc_rate: float) -> float:
