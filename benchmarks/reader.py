@@ -38,8 +38,7 @@ from gnothi.stats.intervals import mean_interval
 from gnothi.stats.paired import paired_test
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.reader.material import Example, Material, prompt_of
-from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.reader.stages import train
+from gnothi.training.reader.stages import ReaderTraining, train
 from gnothi.training.watch import Watch
 from gnothi.types import Decoding, Passage, Prompt, Question
 

@@ -11,7 +11,7 @@ import gnothi
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.filtering.complexity import open_complexity
 from tests.report.rows import run_of
-from tests.training.complexity.test_build import rows
+from tests.training.test_complexity import rows
 
 
 def test_a_run_becomes_a_classifier(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,7 +16,8 @@ from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import Network, NetworkConformance
-from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model
+from gnothi.types import Decoding, Prompt, Task
+from tests.models.tiny import ARCHITECTURES, CONTEXT, backend_of, build_model
 
 # A network without windows, and one with; the library's own attention is the same for all others.
 PLAIN = ("llama", "gemma3")
@@ -79,7 +82,7 @@ class TestPackedWeights(NetworkConformance):
 
     @pytest_asyncio.fixture
     async def model(self, laid_out: Any, tokenizer: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
-        model = Batched(TransformersBackend(laid_out, tokenizer, Tagged(), name="tiny"))
+        model = Batched(backend_of(laid_out, tokenizer))
         assert model.metadata["linear"] == "packed"
         yield model
         await model.aclose()
@@ -99,7 +102,43 @@ class TestDoublePrecision(NetworkConformance):
 
     @pytest_asyncio.fixture
     async def model(self, tokenizer: Any, double: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
-        backend = TransformersBackend(double, tokenizer, Tagged(), name="tiny")
+        backend = backend_of(double, tokenizer)
         model = Batched(backend)
         yield model
         await model.aclose()
+
+
+async def test_the_decode_loop_is_counted(llama: Any, tokenizer: Any) -> None:
+    settings = ModelSettings(max_rows=6)
+    model = Batched(TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=settings))
+    nothing = {
+        "steps": 0,
+        "fed_rows": 0,
+        "samples": 0,
+        "slots": 6,
+        "read_tokens": 0,
+        "reused_tokens": 0,
+        "calls": 0,
+        "under_way": 256,
+    }
+    assert model.statistics == nothing
+    prompt = Prompt(Task("answer"), "who is w1 ?")
+    samples = await model.sample(prompt, 3, Decoding(5, temperature=1.0, seed=1))
+    # The prompt gives the first token of each, every other one took a step; samples that say the same share its row.
+    lengths = [generation.generated_tokens for generation in samples.generations]
+    ids = [tuple(token.id for token in generation.tokens) for generation in samples.generations]
+    beginnings = {one[:end] for one in ids for end in range(1, len(one))}
+    counted = {"steps": max(lengths) - 1, "samples": sum(lengths) - 3, "fed_rows": len(beginnings)}
+    read = {"read_tokens": len(tokenizer(Tagged().render(prompt))["input_ids"]), "calls": 1}
+    await asyncio.to_thread(counted_up, model, 1)
+    assert model.statistics == nothing | counted | read
+    await model.score(prompt, ["Yes", "No"])
+    await asyncio.to_thread(counted_up, model, 2)
+    assert model.statistics["read_tokens"] == 2 * read["read_tokens"]
+    await model.aclose()
+
+
+def counted_up(model: Batched, calls: int) -> None:
+    """They are counted on the worker's thread, a moment after the reply is there."""
+    while model.statistics["calls"] < calls:
+        time.sleep(0.001)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gnothi import events
-from gnothi.errors import InvalidInput, TooManyFailures
+from gnothi.errors import TooManyFailures
 from gnothi.events import Decided, emit
 from gnothi.runs.folder import RunFolder, read_events, read_rows
 from gnothi.runs.questions import fingerprint
@@ -186,16 +186,6 @@ def torn(out: Path, chance: random.Random) -> None:
                 file.write(
                     json.dumps({"method": "first", "question_id": "q0", "answer": "é"}).encode()[: chance.randint(1, 40)]
                 )
-
-
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
-    evaluate(tmp_path / "run", ScriptedMethod(), n=3)
-    file = tmp_path / "run" / "rows.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    for damage in (b"garbage\n", b'{"no": "row"}\n'):
-        file.write_bytes(lines[0] + damage + lines[2])
-        with pytest.raises(InvalidInput, match=r"rows\.jsonl, line 2"):
-            evaluate(tmp_path / "run", ScriptedMethod(), n=3)
 
 
 def test_the_fingerprint_notices_every_change() -> None:

@@ -161,20 +161,6 @@ def test_a_list_of_keys_does_not_steer_the_terminal(gnothi: Callable[..., tuple[
     assert "me: since \N{REPLACEMENT CHARACTER}[2J, revoked \N{REPLACEMENT CHARACTER}" in out
 
 
-def test_tokens_come_back_with_time() -> None:
-    now = [0.0]
-    account = Account("me", per_minute=60.0, clock=lambda: now[0])
-    for _ in range(60):
-        account.admit()
-    with pytest.raises(Refusal):
-        account.admit()
-    now[0] += 1.0
-    account.admit()
-    with pytest.raises(Refusal) as refused:
-        account.admit()
-    assert refused.value.headers == {"Retry-After": "1"}
-
-
 def test_cost_is_counted_where_a_price_is_known_and_the_cache_is_free() -> None:
     account = Account("me", budget=Budget(max_cost=1.0), prices={"openai:m": Prices(1.0, 2.0)})
     account(ModelCall("openai:m", "generate", "answer", 500_000, 0, 0.1, cached=True))

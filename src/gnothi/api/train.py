@@ -53,18 +53,18 @@ KINDS = {
         ("graph", "base", *STAGED),
     ),
     "utility-reference": Kind(
-        f"{_HERE}utility_reference.job:TrainableReference",
+        f"{_HERE}utility_reference:TrainableReference",
         "reference",
         takes=("index", "encoder"),
     ),
     "knowledge-reference": Kind(
-        f"{_HERE}knowledge_reference.build:train_by",
+        f"{_HERE}knowledge_reference:train_by",
         "reference",
         takes=("encoder",),
         of_run=True,
     ),
     "complexity": Kind(
-        f"{_HERE}complexity.build:train_by",
+        f"{_HERE}complexity:train_by",
         "classifier",
         of_run=True,
     ),

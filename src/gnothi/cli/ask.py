@@ -142,7 +142,7 @@ def _one(
         say(_described(plan))
 
     from gnothi.cli.building import unread
-    from gnothi.models.remote.telling import remarks, warnings
+    from gnothi.models.remote.description import remarks, warnings
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal.steps import Steps, show_answer
     from gnothi.session.execute import budget_of

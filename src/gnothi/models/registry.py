@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from gnothi import config
 from gnothi.errors import InvalidSetting
-from gnothi.models.demonstrated import Demonstrated, demonstrated
 from gnothi.models.scheme import PLUGINS, ModelScheme, as_model_scheme
 from gnothi.models.settings import CallCache
-from gnothi.models.wrappers import Seeded, Traced, Wrapper
+from gnothi.models.wrappers import Demonstrated, Seeded, Traced, Wrapper, demonstrated
 from gnothi.registry import BUILT_IN, Entry, Registry
 from gnothi.schemes import split
 

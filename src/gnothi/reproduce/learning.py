@@ -146,7 +146,7 @@ def _kind(kind: str) -> Any:
     elif kind == "self-knowledge":
         from gnothi.training.self_knowledge.job import TrainableKnower as found  # type: ignore[assignment]
     else:
-        from gnothi.training.utility_reference.job import TrainableReference as found  # type: ignore[assignment]
+        from gnothi.training.utility_reference import TrainableReference as found  # type: ignore[assignment]
     return found
 
 
@@ -157,8 +157,8 @@ def asking(part: Part, kind: str) -> Plan:
 
 def _from_run(part: Part, training: Training, questions: list[Question], out: Path, watching: Watching) -> None:
     """What is learnt from how methods answer training questions."""
-    from gnothi.training.complexity.build import train as complexity
-    from gnothi.training.knowledge_reference.build import train as knowledge
+    from gnothi.training.complexity import train as complexity
+    from gnothi.training.knowledge_reference import train as knowledge
 
     methods, run = FROM_RUN[training.kind], out.with_name(f"{out.name}-run")
     plan = with_questions(asking(part, training.kind), questions, execution=part.job.execution)

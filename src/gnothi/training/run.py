@@ -28,10 +28,9 @@ from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked
 from gnothi.training import memory, processes
-from gnothi.training.asking import Opening, asking
 from gnothi.training.collecting import Collecting
 from gnothi.training.finetuning import LIBRARIES, read_header, require_libraries
-from gnothi.training.job import Data, Job, Sources, record
+from gnothi.training.job import Data, Job, Opening, Sources, asking, record
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 

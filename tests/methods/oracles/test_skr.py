@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from gnothi.filtering.knowledge import Experience, Neighbours
-from gnothi.training.knowledge_reference.build import experiences
+from gnothi.training.knowledge_reference import experiences
 from tests.methods.oracles.authors import CASES, function, module
-from tests.training.knowledge_reference.test_build import rows
+from tests.training.test_knowledge_reference import rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file")  # theirs
 STATUS = {True: "ir worse", False: "ir better"}

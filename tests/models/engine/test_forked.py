@@ -31,7 +31,7 @@ from gnothi.models.transformers import TransformersBackend
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, Network
 from gnothi.types import ContinuationScore, Passage, Prompt, Samples
-from tests.models.tiny import ARCHITECTURES, CONTEXT, VOCABULARY, build_model
+from tests.models.tiny import ARCHITECTURES, CONTEXT, VOCABULARY, backend_of, build_model
 
 SHAPE: dict[str, Any] = {"vocab_size": len(VOCABULARY), "bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
 LAYERS: dict[str, Any] = {
@@ -65,10 +65,6 @@ OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-def backend_of(model: Any, tokenizer: Any, attention: Attention = "auto") -> TransformersBackend:
-    return TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention=attention))
-
-
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_tested_architectures_fork(architecture: str, tokenizer: Any) -> None:
     backend = backend_of(build_model(architecture), tokenizer)
@@ -87,7 +83,7 @@ def test_other_architectures_take_the_path_that_is_right_for_them(architecture: 
     if path == "repeated":
         assert backend.metadata["attention_reason"]
         with pytest.raises(InvalidSetting, match="auto"):
-            backend_of(model, tokenizer, "forked")
+            backend_of(model, tokenizer, attention="forked")
     network = Network(model, tokenizer, Tagged(), CONTEXT)
     for prompt, result in zip(PROMPTS, backend.run([Continue(prompt, 1, GREEDY) for prompt in PROMPTS]), strict=True):
         assert isinstance(result, Samples)
@@ -133,7 +129,7 @@ def test_many_prompts_with_one_token_to_score(architecture: str, attention: Atte
     prompts += [Prompt(KNOW, f"where is {end.text} ?", (end,)) for end in ends[:20]]
     prompts += prompts[:3]
     model = build_model(architecture)
-    backend = backend_of(model, tokenizer, attention)
+    backend = backend_of(model, tokenizer, attention=attention)
     asked = [Score(prompt, ("Yes", "No") if number % 3 else ("No", "Yes who")) for number, prompt in enumerate(prompts)]
     # A second time, when beginnings are held.
     for request, *results in zip(asked, backend.run(asked), backend.run(asked), strict=True):

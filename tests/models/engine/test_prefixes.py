@@ -18,12 +18,10 @@ from gnothi.models.batched import Batched, Continue, Request, Result, Score
 from gnothi.models.engine import forked
 from gnothi.models.engine.prefixes import Prefixes, Segment
 from gnothi.models.rendering import Tagged
-from gnothi.models.settings import ModelSettings
-from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, WARM, Network, NetworkConformance
 from gnothi.types import Decoding, Passage, Position, Prompt, Samples, StateSpec, Task
-from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model
+from tests.models.tiny import ARCHITECTURES, CONTEXT, backend_of, build_model
 
 # --- the tree ----------------------------------------------------------------------------------------------------------
 
@@ -132,10 +130,6 @@ class TestConformance(NetworkConformance):
         model = Batched(backend_of(build_model(architecture), tokenizer))
         yield model
         await model.aclose()
-
-
-def backend_of(model: Any, tokenizer: Any, **settings: Any) -> TransformersBackend:
-    return TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(**settings))
 
 
 def requests() -> list[Request]:

@@ -67,9 +67,9 @@ as in BEIR's BM25Search, with which DRAGIN's and SeaKR's authors search."""
 class Index(Place, Waits):
     """``server`` is an address (``https://host:9200``), ``index`` an index, an alias or a pattern. Fields are named with dots
     (``body.content``). Empty ``words``: title and text are searched, as ``fields`` says. ``id`` is a field of keywords or
-    numbers, or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key. ``certificates`` is a file of
-    those who sign the server's. ``partial``: the passages of the shards that answer are the result, and it is said that some
-    did not."""
+    numbers, or ``_id``. ``secret`` names the environment variable with the password of ``user``, or with an API key.
+    ``certificates`` is a file of those who sign the server's. ``partial``: the passages of the shards that answer are the
+    result, and it is said that some did not."""
 
     index: str = "passages"
     fields: Fields = "cross"

@@ -11,13 +11,11 @@ from gnothi.models import LAB_FOLDER
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker
 from gnothi.session.fingerprints import Named
 from gnothi.training import processes
-from gnothi.training.asking import Opening
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, of_named, of_settings
+from gnothi.training.job import Job, Opening, Sources, of_named, of_settings
 from gnothi.training.memory import Memory, Passes, estimate, sizes_of
 from gnothi.training.reranker import stages
-from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
-from gnothi.training.reranker.settings import PairSettings, RerankerSettings
+from gnothi.training.reranker.pairs import CollectingPairs, Example, PairSettings, RerankerSettings, pairs
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.tuning import Tuning
 from gnothi.training.watch import Watch

@@ -4,37 +4,43 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from gnothi.errors import BudgetSpent, InvalidSetting, ModelUnavailable, UnknownName, UsageError
+from gnothi.events import Reranked, record
 from gnothi.filtering.encoders import SentenceEncoder
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.models.remote.embeddings import RemoteEncoder
+from gnothi.models.remote.rankings import RemoteReranker
 from gnothi.models.remote.refusals import Refused
+from gnothi.protocols import Reranker
 from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.embed import embed
 from gnothi.retrieval.dense.encoders import Encoding, named_encoder
 from gnothi.retrieval.dense.index import DenseIndex
+from gnothi.retrieval.registry import open_reranker
+from gnothi.testing.conformance.reranker import RerankerConformance
 from gnothi.types import Passage
 from tests.models.openai_server import Fault, Server, serving
-from tests.models.remote.beside_server import BesideApi, beside, vector
+from tests.models.remote.encoder_server import BesideApi, beside, score, vector
 
 ODD = ("reversed", "fewer", "nan", "null", "text", "other", "twice", "empty")
 MANY = (200, pytest.param(1000, marks=pytest.mark.slow))
 FAULTS: tuple[Fault, ...] = ("429", "429 after", "500", "503 html", "drop", "cut", "json", "deep")
 
 
+pytestmark = pytest.mark.usefixtures("nothing_from_outside")
+
+
 @pytest.fixture(autouse=True)
-def nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TEI_API_KEY", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
+def collected() -> Iterator[None]:
+    """An encoder lets its client go when nobody holds it any more."""
     yield
     gc.collect()
 
@@ -225,3 +231,67 @@ def test_a_reference_by_an_encoder_behind_an_api() -> None:
     with serving(beside(BesideApi())) as server:
         found = SentenceEncoder(spec(server)).encode([("Who?", Passage("p", "Ada."))])
     assert np.allclose(np.linalg.norm(found, axis=1), 1)
+
+
+TEXTS = ["the keeper of Orvel", "plums", "the light", "keeper"]
+QUERY = "the keeper"
+
+
+@pytest.mark.parametrize("scheme", ["rerank", "cohere", "jina", "tei"])
+async def test_each_text_has_its_score(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
+    monkeypatch.setenv("JINA_API_KEY", "jina-key")
+    api = BesideApi()
+    with serving(beside(api)) as server:
+        reranker = open_reranker(spec(server, scheme))
+        with record() as seen:
+            assert await reranker.score(QUERY, TEXTS) == tuple(score(QUERY, text) for text in TEXTS)
+        assert await reranker.score(QUERY, []) == ()
+        assert isinstance(seen[0], Reranked)
+        assert reranker.name == spec(server, scheme)
+        await reranker.aclose()
+        sent = [headers.get("authorization") for _, _, headers in server.requests]
+        assert sent == ["Bearer jina-key" if scheme == "jina" else "Bearer none"]  # never another's
+    texts = {"texts": TEXTS, "truncate": True} if scheme == "tei" else {"documents": TEXTS, "model": "tiny", "top_n": 4}
+    assert api.asked == [("/v1/rerank", {"query": QUERY, **texts})]
+
+
+@pytest.mark.parametrize("odd", ["fewer", "nan", "null", "text", "twice", "empty"])
+async def test_scores_that_stay_wrong_are_refused(odd: str) -> None:
+    with serving(beside(BesideApi(odd=lambda _: odd))) as server:
+        reranker = open_reranker(spec(server, "rerank"))
+        with pytest.raises(ModelUnavailable, match="tried 7 times"):
+            await reranker.score(QUERY, TEXTS)
+        await reranker.aclose()
+
+
+async def test_many_texts_in_portions_and_kept() -> None:
+    api = BesideApi(most=8)
+    texts = [f"the text {n}" for n in range(100)]
+    expected = tuple(score(QUERY, text) for text in texts)
+    with serving(beside(api)) as server:
+        for _ in range(2):
+            reranker = open_reranker(spec(server, "rerank"))
+            assert await reranker.score(QUERY, texts) == expected
+            await reranker.aclose()
+            asked = len(api.asked)
+            api.most = 0  # what is kept is not asked again
+        assert len(api.asked) == asked
+
+
+def test_rerankers_that_cannot_be_opened() -> None:
+    with pytest.raises(UsageError, match="expected the server's address, as in rerank:NAME@http"):
+        open_reranker("rerank:bge")
+    with pytest.raises(UsageError, match="expected the server's address, as in tei:http"):
+        open_reranker("tei:")
+    with spending(Budget(max_cost=1.0)), pytest.raises(InvalidSetting, match="cannot count what the re-ranker"):
+        open_reranker("cohere:rerank-v3.5")
+
+
+class TestRemoteReranker(RerankerConformance):
+    @pytest_asyncio.fixture(params=["rerank", "tei"])
+    async def reranker(self, request: pytest.FixtureRequest) -> AsyncIterator[Reranker]:
+        with serving(beside(BesideApi())) as server:
+            found = RemoteReranker(request.param, spec(server, request.param).partition(":")[2])
+            yield found
+            await found.aclose()

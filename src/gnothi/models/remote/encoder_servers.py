@@ -15,8 +15,7 @@ from gnothi.models.remote import budget as budgets
 from gnothi.models.remote.client import Client
 from gnothi.models.remote.refusals import Refused
 from gnothi.models.remote.replies import InvalidReply
-from gnothi.models.remote.servers import Server
-from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.remote.settings import RemoteSettings, Server
 
 T = TypeVar("T")
 _SO_MANY = re.compile(r"batch|too (?:many|large|long|big)|maxim|most|limit|exceed|length|tokens", re.IGNORECASE)

@@ -8,7 +8,7 @@ from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.complexity import Labelled, open_complexity
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row
-from gnothi.training.complexity.build import Learnt, label, train
+from gnothi.training.complexity import Learnt, label, train
 from tests.report.rows import FREE, run_of
 
 METHODS = ("cot", "rag", "ircot")

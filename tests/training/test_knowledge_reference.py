@@ -8,7 +8,7 @@ from gnothi.errors import InvalidInput, ModelUnavailable
 from gnothi.filtering.knowledge import Experience, open_knowledge
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row
-from gnothi.training.knowledge_reference.build import Counts, experiences, train
+from gnothi.training.knowledge_reference import Counts, experiences, train
 from tests.report.rows import FREE, run_of
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.serving.attached import Attached, Message, attached_in, helper, told_apart
+from gnothi.serving.attachments import Attached, Message, attached_in, helper, told_apart
 from gnothi.serving.conversation import conversation
-from gnothi.testing.model import Reply, Scripted
+from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, UNKNOWN, script
 from tests.serving.served import served
 
@@ -264,14 +263,6 @@ async def test_parts_of_a_long_document_are_found_and_cited_once() -> None:
     assert "Marta Lindqvist" in speaking.prompts[-1].passages[0].text
     assert max(len(one.text.split()) for one in speaking.prompts[-1].passages) <= 130
     assert found["choices"][0]["message"]["content"].count("[9]") == 1
-
-
-async def test_a_helper_prompt_with_a_document_in_its_chat() -> None:
-    said = Scripted(lambda prompt: Reply('{"tags": []}') if prompt.task.name == "helper" else script(prompt), name="lab")
-    async with served(said, ("rag",)) as server:
-        found = (await server.chat(HELPERS[2], "rag")).json()
-    assert json.loads(found["choices"][0]["message"]["content"]) == {"tags": []}
-    assert [prompt.task.name for prompt in said.prompts] == ["helper"]
 
 
 async def test_a_document_may_be_longer_than_a_question() -> None:

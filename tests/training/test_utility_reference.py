@@ -18,7 +18,7 @@ from gnothi.filtering.reference import HEADER, LABELS, VECTORS, open_reference
 from gnothi.models.wrappers import Traced
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.training.utility_reference.labelling import Labelling, UtilitySettings, judge, label
+from gnothi.training.utility_reference import Labelling, UtilitySettings, judge, label
 from gnothi.types import Passage, Prompt, Question
 from tests.filtering.encoder import tiny_encoder
 
@@ -177,7 +177,7 @@ def test_a_failed_question_is_left_out_and_tried_again(tmp_path: Path) -> None:
     header = build(tmp_path, Scripted(script))
     assert (header["questions"], header["failures"]) == (12, 1)
     line = json.loads((tmp_path / LABELS).read_text().splitlines()[3])
-    assert line == {"question_id": "q3", "error": {"type": "RuntimeError", "message": "no luck"}}
+    assert (line["question_id"], "no luck" in line["error"]["message"]) == ("q3", True)
     model = Scripted(lambda _: "one")
     assert build(tmp_path, model)["failures"] == 0
     assert {prompt.question for prompt in model.prompts} == {"Question 3?"}
