@@ -25,6 +25,7 @@ from gnothi.runs.runner import Answer, here
 from gnothi.session.elsewhere import workers
 from gnothi.session.plan import Execution
 from gnothi.types import Question
+from tests.messages import refused
 from tests.runs import orphans
 from tests.runs.scripted import open_for_ever, open_nothing, open_once_lost, open_scripted, run_one
 from tests.stopping import ROOT
@@ -119,8 +120,7 @@ def test_what_opening_raises_arrives(tmp_path: Path, error: str, kind: type[Exce
 
 def test_a_worker_that_dies_each_time_ends_the_run_and_loses_nothing_that_is_finished(tmp_path: Path) -> None:
     warned: list[str] = []
-    said = r"given to 3 worker processes.*killed by signal 9\. .* concurrency=1 .* use fewer with workers.*same command"
-    with pytest.raises(WorkerDied, match=said):
+    with refused(WorkerDied):
         evaluate(tmp_path / "run", questions(40, last="die"), warned=warned)
     assert len(warned) == 3
     rows = evaluate(tmp_path / "run", questions(40, last="what?"))
@@ -147,7 +147,7 @@ def test_a_killed_worker_costs_its_questions_in_flight_which_are_asked_again(tmp
 
 
 def test_workers_that_never_open_end_the_run(tmp_path: Path) -> None:
-    with pytest.raises(WorkerDied, match=r"7 worker processes were lost.*ended with exit code 7\. Where memory ran out"):
+    with refused(WorkerDied):
         evaluate(tmp_path / "run", questions(2), opened=open_and_exit)
 
 
@@ -186,7 +186,7 @@ def alive(process: int) -> bool:
 
 
 def test_what_stops_a_run_stops_it_from_a_worker(tmp_path: Path) -> None:
-    with pytest.raises(BudgetSpent, match="nothing is left"):
+    with refused(BudgetSpent):
         evaluate(tmp_path / "run", questions(2, last="stop"))
 
 
