@@ -1,8 +1,7 @@
 """The wording of messages, all in one file: ``samples/messages.txt``. Tests name the type of an error; this holds what it says.
 
-Whoever changes a message on purpose writes the file anew with ``GNOTHI_MESSAGES=write pytest -n 0 FILES`` and reads the
-difference. Temporary folders, addresses and all but the first of the valid
-names, which grow, are left out of it.
+Whoever changes a message on purpose writes the file anew with ``WRITE_MESSAGES=1 pytest -n 0 FILES`` and reads the difference.
+Temporary folders, addresses and all but the first of the valid names, which grow, are left out of it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 import pytest
 
 FILE = Path(__file__).parent / "samples" / "messages.txt"
-_WRITES = os.environ.get("GNOTHI_MESSAGES") == "write"
+_WRITES = "WRITE_MESSAGES" in os.environ
 _FOLDER = re.compile(rf"{re.escape(str(Path(tempfile.gettempdir()).resolve()))}/pytest-of-[^/\s]+/pytest-\d+/[^/\s'\":;,)]+")
 _LISTED = re.compile(r"(one of:? [^\s,]+, )(?:[^\s,;]+, ){2,}(?:or )?[^\s,;]+?(?=[.;,)]*(?:\s|$))")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")

@@ -53,7 +53,7 @@ def test_other_settings_are_refused_by_name(tmp_path: Path, change: dict[str, An
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    with RunFolder(tmp_path / "run", CONFIG), refused(InvalidSetting):
+    with RunFolder(tmp_path / "run", CONFIG), pytest.raises(InvalidSetting, match="another process"):
         RunFolder(tmp_path / "run", CONFIG)
     with RunFolder(tmp_path / "run", CONFIG):
         pass

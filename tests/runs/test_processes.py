@@ -120,7 +120,8 @@ def test_what_opening_raises_arrives(tmp_path: Path, error: str, kind: type[Exce
 
 def test_a_worker_that_dies_each_time_ends_the_run_and_loses_nothing_that_is_finished(tmp_path: Path) -> None:
     warned: list[str] = []
-    with refused(WorkerDied):
+    said = r"given to 3 worker processes.*killed by signal 9\. .* concurrency=1 .* use fewer with workers.*same command"
+    with pytest.raises(WorkerDied, match=said):
         evaluate(tmp_path / "run", questions(40, last="die"), warned=warned)
     assert len(warned) == 3
     rows = evaluate(tmp_path / "run", questions(40, last="what?"))
@@ -147,7 +148,8 @@ def test_a_killed_worker_costs_its_questions_in_flight_which_are_asked_again(tmp
 
 
 def test_workers_that_never_open_end_the_run(tmp_path: Path) -> None:
-    with refused(WorkerDied):
+    said = r"given to 3 worker processes.*killed by signal 9\. .* concurrency=1 .* use fewer with workers.*same command"
+    with pytest.raises(WorkerDied, match=said):
         evaluate(tmp_path / "run", questions(2), opened=open_and_exit)
 
 

@@ -129,9 +129,8 @@ def test_what_is_no_signal_is_refused_with_what_would_do() -> None:
         methods.create("seakr", resources(), {"signal": object()})
     with refused(InvalidSetting):
         methods.create("seakr", resources(), {"signal": 5})
-    methods.create("rag", resources(), {"signal": Length(1.0)})
-    with refused(InvalidSetting):
-        methods.create("rag", resources(), {"signal": Length(2.0)})
+    several: list[Any] = [methods.create("rag", resources(), {"signal": Length(scale)}) for scale in (1.0, 2.0)]
+    assert [one.make_signal(one.signal) for one in several] == [Length(1.0), Length(2.0)]
     with refused(MissingCapability):
         methods.create("rag", resources(capabilities=Capabilities()), {"signal": Length(1.0)})
 

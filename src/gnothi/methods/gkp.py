@@ -15,7 +15,7 @@ from gnothi.concurrency import gather
 from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
-from gnothi.methods.steps.parsing import read_reply
+from gnothi.methods.steps.parsing import as_choice, until_it_repeats
 from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance
 from gnothi.methods.steps.requirements import require
@@ -76,8 +76,9 @@ class GeneratedKnowledge(AnsweringSettings):
             chosen = await choose(reader, prompt, self.choice_score)
             return Candidate(source, chosen.text, chosen.uncertainty, evidence=shown)
         measured = await Perplexity().measure(reader, prompt, self.decoding(SHORT_STOPS))
-        reply = read_reply(" ".join(measured.greedy.text.split()), question.text)
-        text = reply.once.answer
+        said = " ".join(measured.greedy.text.split())
+        once = until_it_repeats(said)
+        text = as_choice(self.extraction.short(once, question.text), question.choices)
         # What goes round in circles is surer of itself with every round.
-        uncertainty = math.inf if reply.repeats else measured.uncertainty
+        uncertainty = measured.uncertainty if once == said else math.inf
         return Candidate(source, text, uncertainty, evidence=shown)

@@ -14,15 +14,14 @@ from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
 from gnothi.filtering.utility import References, Useful
-from gnothi.methods.steps.chain import reread
 from gnothi.methods.steps.gating import Agreement
-from gnothi.methods.steps.parsing import as_choice, read_reply, yes_or_no
+from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
 from gnothi.methods.steps.reader import Reason, reasons_about
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, MethodSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
@@ -33,7 +32,7 @@ from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Task
 
 
 @dataclass(frozen=True, slots=True)
-class KEQA(GenerationSettings):
+class KEQA(MethodSettings):
     """Splits the question into quizzes, looks up those answered inconsistently, and reads what a judge finds useful."""
 
     model: LanguageModel
@@ -119,11 +118,13 @@ class KEQA(GenerationSettings):
         answer, rationale = solved[0].answer, ""
         if not alone:
             reader = self.reader or self.model
-            whole_answer = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences)
+            whole_answer = await summarise(
+                self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences, self.extraction
+            )
             answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
             rationale = whole_answer.rationale
         found = Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
-        return await reread(self.reader or self.model, question, found, self.decoding(SHORT_STOPS))
+        return await self.asked_again(self.reader or self.model, question, found)
 
     @property
     def _nucleus(self) -> float:
@@ -138,7 +139,8 @@ class KEQA(GenerationSettings):
         task = self._told(ANSWER_YES_NO if yes_no else ANSWER)
 
         def read(reply: str) -> str:
-            return yes_or_no(read_reply(reply).answer) if yes_no else read_reply(reply, quiz.text).answer
+            answer = self.extraction.short(reply, "" if yes_no else quiz.text)
+            return yes_or_no(answer) if yes_no else answer
 
         guess, disagreement = "", None
         if self.assess:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.config import as_text
 from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, definitions, paragraph
-from gnothi.reproduce import resources, tables
+from gnothi.reproduce import tables
 from gnothi.reproduce.outcome import Outcome
 from gnothi.reproduce.recipe import Recipe, papers
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gnothi.reproduce.study import Variant
     from gnothi.reproduce.work import Outlook
 
+_VERSIONS = "models and libraries may have other versions than the paper's"
 REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
 
 
@@ -70,18 +72,27 @@ def listed(recipes: list[Recipe]) -> Iterator[str]:
     """A line for each element, those without a recipe with the reason."""
     for name, paper in papers().items():
         yield str(paper["title"])
-        mine = [
-            (one.name, f"{one.study.title} ({' and '.join(one.covers)})" if one.covers else one.study.title)
-            for one in recipes
-            if one.paper == name
-        ]
-        yield from definitions(mine)
+        yield from definitions([(one.name, _element(one)) for one in recipes if one.paper == name])
         reasons = [(element, f"no recipe: {reason}") for element, reason in paper["left_out"].items()]
         yield from definitions([one for one in reasons if one[1] not in ("no recipe: a drawing", "no recipe: a prompt")])
         yield ""
     yield "Ablations, on the laboratory's questions or yours"
     yield from definitions([(one.name, _titled(one)) for one in recipes if not one.data])
     yield ""
+
+
+def _element(recipe: Recipe) -> str:
+    """With the whole bill."""
+    seen = anywhere(recipe)
+    return recipe.study.title + (f" ({' and '.join(recipe.covers)}): {bill(seen)}" if seen else "")
+
+
+def anywhere(recipe: Recipe) -> Outlook | None:
+    """All that a table of a paper takes, wherever it is run."""
+    from gnothi.reproduce.parts import Job
+    from gnothi.reproduce.work import outlook
+
+    return outlook(Job(recipe=recipe, out=Path())) if recipe.data else None
 
 
 def _titled(recipe: Recipe) -> str:
@@ -143,32 +154,45 @@ def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
     yield f"{recipe.name}: {study.title}"
     yield from definitions([one for one in about if one[1]])
     if outlook is None:
-        sources = [*recipe.data, *_others(recipe)]
-        yield "\nIt needs"
-        yield from definitions([(one.title, f"{one.home}: {one.get}. Licence: {one.licence}.") for one in sources])
         return
+    if anywhere := all(not need.here and not need.lacking for need in outlook.needs):
+        yield "\nIt needs"
+        yield from definitions([(need.title, _got(need)) for need in outlook.needs])
     if outlook.lacking:
         yield "\nLacking"
-        yield from definitions([(need.title, _lacking(need)) for need in outlook.lacking])
+        yield from definitions(
+            [(need.title, f"{', '.join(need.lacking)}. Get it from {_got(need)}") for need in outlook.lacking]
+        )
+    later = [need for need in outlook.needs if not need.here and not need.lacking]
+    if later and not anywhere:
+        yield "\nDownloaded when it is first opened"
+        yield from definitions([(need.title, _got(need)) for need in later])
     for need in outlook.needs:
         if need.warning:
             yield f"warning: {need.warning}"
+    yield f"\n{bill(outlook)}"
     if outlook.estimate:
-        yield f"\nNothing is lacking. {outlook.estimate.words}"
+        yield f"{'' if outlook.lacking or anywhere else 'No file is lacking. '}{outlook.estimate.words}"
 
 
-def _others(recipe: Recipe) -> list[resources.Resource]:
-    named = [("corpus", recipe.corpus), ("graph", recipe.study.graph or "")]
-    named += [
-        ("model", one) for one in dict.fromkeys([recipe.study.model, *(row.model for row in recipe.study.variants)]) if one
-    ]
-    return [resources.find(kind, name) for kind, name in named if name]
+def _got(need: Need) -> str:
+    """Where it comes from, how large it is and under which licence."""
+    parts = [f"{need.home}: {need.get.rstrip('.')}." if need.home else need.get]
+    parts += [f"About {need.gigabytes:g} GB."] if need.gigabytes else []
+    parts += [f"{need.disk:g} GB more on disk for what is built of it."] if need.disk else []
+    parts += [f"Licence: {need.licence}{', gated: accept it on its page first' if need.gated else ''}."] if need.licence else []
+    return " ".join(parts)
 
 
-def _lacking(need: Need) -> str:
-    where = f" from {need.home}" if need.home else ""
-    licence = f" Licence: {need.licence}." if need.licence else ""
-    return f"{', '.join(need.lacking)}. Get it{where}: {need.get.rstrip('.')}.{licence}"
+def bill(outlook: Outlook) -> str:
+    """In one line: downloads, disk, hours and money, all as estimated."""
+    cost = outlook.estimate
+    said = [f"about {outlook.gigabytes:.0f} GB to download", f"{outlook.disk:.0f} GB on disk"]
+    if cost and cost.hours:
+        said.append(f"{cost.hours:,.0f} GPU hours" + (f" ({cost.learning:,.0f} of them learning)" if cost.learning else ""))
+    if cost and cost.dollars != 0:
+        said.append("an API of unknown price" if cost.dollars is None else f"${cost.dollars:,.0f} of API")
+    return ", ".join(said)
 
 
 # --- what came out -------------------------------------------------------------------------------------------------------
@@ -179,15 +203,32 @@ def document(found: Outcome) -> dict[str, Any]:
     whole = asdict(found)
     for one, own in zip(whole["data"], found.data, strict=True):
         for row, mine in zip(one["rows"], own.rows, strict=True):
-            row["cells"] = [{**cell, "inside": of.inside} for cell, of in zip(row["cells"], mine.cells, strict=True)]
-    return whole
+            row["cells"] = [
+                {**cell, "inside": of.inside, "difference": of.difference}
+                for cell, of in zip(row["cells"], mine.cells, strict=True)
+            ]
+    return whole | {"inside": found.inside, "expected": found.expected}
 
 
 def conclusion(found: Outcome) -> str:
+    """What was reproduced, what was not, and why it may differ; then how many figures lie where they should."""
     if found.rehearsal:
         return REHEARSAL
+    rows = len({row.label for one in found.data for row in one.rows})
+    sizes = ", ".join(f"{one.questions:,} of {one.title}" for one in found.data)
+    said = [
+        f"Reproduced: {counted(rows, 'row')} of {' and '.join(found.covers) or found.recipe}, on questions: {sizes}.",
+        f"Not reproduced: {', '.join(found.missing) or 'nothing of it'}.",
+        f"It may differ because {'; '.join((*found.differs, _VERSIONS))}.",
+    ]
     inside, known = found.inside
-    return f"{inside} of {counted(known, 'figure')} of the paper lie in the 95 % intervals of ours." if known else ""
+    if known:
+        figures = counted(known, "figure")
+        said.append(
+            f"{inside} of {figures} of the paper lie in the 95 % intervals of ours; of a perfect replication about "
+            f"{found.expected:.0f} ({found.expected / known:.1%}) would, for the paper's are of samples, too."
+        )
+    return " ".join(said)
 
 
 def markdown(found: Outcome) -> list[str]:
@@ -200,7 +241,8 @@ def markdown(found: Outcome) -> list[str]:
 def show(console: Console, found: Outcome) -> None:
     paragraph(console, f"{found.title} ({found.source})", style="bold")
     paragraph(
-        console, f"{', '.join(found.models)}; under (NAME) the paper's figure, beside it ours with its 95 % interval below"
+        console,
+        f"{', '.join(found.models)}; in brackets the paper's figure, below 95 % intervals of ours and of the difference",
     )
     for one in found.data:
         paragraph(console, f"{one.title}: {counted(one.questions, 'question')}", style="italic")

@@ -125,13 +125,14 @@ def outcome(one: OnData) -> table.Table:
         form, name = _form(metric), NAMES[metric]
         columns.append(Column(f"{name}: paper", form, f"({name})"))
         columns.append(Column(f"{name}: ours (95 %)", form, name, below=metric in SHARES))
+        columns.append(Column(f"{name}: ours less paper (95 %)", terminal=False))
     columns += [
         Column(f"{NAMES[one.metric]} less {one.full} (95 %)", SIGNED, terminal=False),
         Column("p", CHANCE, terminal=False),
     ]
     rows = []
     for row in one.rows:
-        cells = [value for cell in row.cells for value in (_paper(cell), Value(cell.ours, cell.interval))]
+        cells = [value for cell in row.cells for value in _three(cell)]
         test = row.difference
         rows.append(Row((row.label, *cells, *((Value(test.difference, test.interval), test.p) if test else ("", "")))))
     return table.Table(columns, rows)
@@ -141,5 +142,10 @@ def _form(metric: str) -> Form:
     return SHARE if metric in SHARES else NUMBER
 
 
-def _paper(cell: Cell) -> str:
-    return "" if cell.paper is None else _form(cell.metric).value(cell.paper)
+def _three(cell: Cell) -> tuple[Value, Value, str]:
+    """The paper's figure, with the interval of the difference as its note; ours; that interval by itself."""
+    less = ""
+    if found := cell.difference:
+        less = SIGNED.plain(found) if cell.metric in SHARES else f"{found.low:+.1f} to {found.high:+.1f}"
+    paper = "" if cell.paper is None else cell.paper
+    return Value(paper, note=less), Value(cell.ours, cell.interval), less

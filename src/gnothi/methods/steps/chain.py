@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.methods.steps.extraction import OURS, Extraction
 from gnothi.methods.steps.parsing import as_choice, concluding, read_reply, until_it_repeats, without_opening
 from gnothi.methods.steps.prompts import ANSWER, CONCLUSION, REASON, ask
 from gnothi.methods.steps.wording import asks_yes_or_no, naming, offers_a_choice
@@ -25,32 +26,41 @@ class Conclusion:
     rationale: str
 
 
-async def conclude(model: LanguageModel, prompt: Prompt, reply: Generation, decoding: Decoding) -> Conclusion:
+async def conclude(
+    model: LanguageModel, prompt: Prompt, reply: Generation, decoding: Decoding, extraction: Extraction = OURS
+) -> Conclusion:
     """The answer that ``reply``, a chain of thought continuing ``prompt``, comes to.
 
     A chain that ends without naming an answer is continued with "So the answer is" (SeaKR, section 3.4).
     """
-    rationale = " ".join(f"{prompt.answer_so_far} {reply.text}".split())
-    answer = read_reply(rationale).conclusion
-    if answer or rationale.endswith(CONCLUSION):
+    chain = f"{prompt.answer_so_far} {reply.text}".strip()
+    rationale, answer = " ".join(chain.split()), extraction.concluded(chain)
+    if answer or rationale.endswith(CONCLUSION) or not extraction.forced:
         return Conclusion(answer, rationale)
     opening = concluding(rationale)
     named = await model.generate(replace(prompt, answer_so_far=opening), decoding)
-    return Conclusion(read_reply(named.text, prompt.question).answer, f"{opening} {named.text.strip()}".strip())
+    return Conclusion(extraction.short(named.text, prompt.question), f"{opening} {named.text.strip()}".strip())
 
 
 async def answer_to(
-    model: LanguageModel, prompt: Prompt, decoding: Decoding, evidence: tuple[Passage, ...], uncertainty: float | None = None
+    model: LanguageModel,
+    prompt: Prompt,
+    decoding: Decoding,
+    evidence: tuple[Passage, ...],
+    uncertainty: float | None = None,
+    extraction: Extraction = OURS,
 ) -> Answer:
     """The answer that the chain of thought in ``prompt`` comes to as it stands."""
-    conclusion = await conclude(model, prompt, Generation(""), decoding)
+    conclusion = await conclude(model, prompt, Generation(""), decoding, extraction)
     return Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, evidence, uncertainty)
 
 
-async def conclude_each(model: LanguageModel, prompt: Prompt, replies: Sequence[str], decoding: Decoding) -> list[Conclusion]:
+async def conclude_each(
+    model: LanguageModel, prompt: Prompt, replies: Sequence[str], decoding: Decoding, extraction: Extraction = OURS
+) -> list[Conclusion]:
     """What each of several chains of thought comes to. The same words come to the same, and are asked to conclude once."""
     different = list(dict.fromkeys(replies))
-    found = await gather(*(conclude(model, prompt, Generation(reply), decoding) for reply in different))
+    found = await gather(*(conclude(model, prompt, Generation(reply), decoding, extraction) for reply in different))
     conclusions = dict(zip(different, found, strict=True))
     return [conclusions[reply] for reply in replies]
 

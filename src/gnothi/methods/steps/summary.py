@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import Conclusion, conclude
+from gnothi.methods.steps.extraction import OURS, Extraction
 from gnothi.methods.steps.parsing import concludes, read_reply, split_sentences, yes_or_no
 from gnothi.methods.steps.prompts import REASON, SUMMARISE, SUMMARISE_YES_NO, ask
 from gnothi.methods.steps.quizzes import Solved
@@ -41,6 +42,7 @@ async def summarise(
     yes_no: bool,
     max_tokens: int,
     sentences: bool = True,
+    extraction: Extraction = OURS,
 ) -> Conclusion:
     """The explanation and the answer it comes to, by a chain of thought that is shown the solved quizzes. Emits Summarised.
 
@@ -52,7 +54,7 @@ async def summarise(
         notes = await gather(*(stated(reader if one.source == "passages" else model, one, chain) for one in solved))
     shown = tuple(Passage(f"note {number}", text) for number, text in enumerate(notes, start=1))
     prompt = ask(SUMMARISE_YES_NO if yes_no else SUMMARISE, question, shown)
-    conclusion = await conclude(model, prompt, await model.generate(prompt, chain), short)
+    conclusion = await conclude(model, prompt, await model.generate(prompt, chain), short, extraction)
     events.emit(events.Summarised(question.text, tuple(notes), conclusion.rationale, conclusion.answer))
     return Conclusion(yes_or_no(conclusion.answer), conclusion.rationale) if yes_no else conclusion
 
