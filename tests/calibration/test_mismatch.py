@@ -24,6 +24,7 @@ from gnothi.models.settings import ModelSettings
 from gnothi.session.plan import Request, resolve
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER, WEIGHTS
 from tests.cli.test_calibrate import teach
+from tests.messages import refused
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -70,7 +71,7 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
     made = calibration_of(tmp_path / "made.toml", settings={"signal.layer": None, "form": "simple"})
     assert read(made).settings == {"signal.layer": "none", "form": "simple"}
     assert used(made, "compose", "gate=gram")[1]
-    with pytest.raises(InvalidSetting, match=r"was made with signal.layer = none, got 0"):
+    with refused(InvalidSetting):
         used(made, "compose", "gate=gram", "signal.layer=0")
 
 

@@ -19,6 +19,7 @@ from gnothi.filtering.reference import HEADER, LABELS, VECTORS, Labelled, Refere
 from gnothi.filtering.utility import DemonstrationSource
 from gnothi.types import Passage
 from tests.filtering.encoder import tiny_encoder
+from tests.messages import refused
 
 TRAM = Passage("p1", "The tram of Dunmere was planned by Odile Varr.", "Dunmere tram")
 FERRY = Passage("p2", "The ferry of Heskar sails at noon.", "Heskar ferry")
@@ -143,37 +144,37 @@ def test_a_folder_is_read(tmp_path: Path) -> None:
         Labelled("d?", Passage("p", "text", "T"), helpful=False),
     )
     assert open_reference(tmp_path, "lexical").labelled == found.labelled
-    with pytest.raises(InvalidSetting, match=r"made with the encoder 'lexical', got 'bert'\..*encoder='bert': the labels stay"):
+    with refused(InvalidSetting):
         open_reference(tmp_path, "bert")
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
-    [("{", "expected JSON"), ("[]", "expected format 1"), ('{"format": 2, "encoder": "lexical"}', "got .*expected format 1")],
+    "header",
+    ["{", "[]", '{"format": 2, "encoder": "lexical"}'],
 )
-def test_a_header_that_cannot_be_read(tmp_path: Path, header: str, said: str) -> None:
+def test_a_header_that_cannot_be_read(tmp_path: Path, header: str) -> None:
     (write(tmp_path, []) / HEADER).write_text(header)
-    with pytest.raises(InvalidInput, match=said):
+    with refused(InvalidInput):
         open_reference(tmp_path)
 
 
 def test_no_reference_and_an_unfinished_one(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"holds no utility reference.*Make one with `gnothi train utility-reference`"):
+    with refused(InvalidInput):
         open_reference(tmp_path / "absent")
     (write(tmp_path, []) / HEADER).unlink()
-    with pytest.raises(InvalidInput, match=r"holds an unfinished utility reference.*The same command again completes it"):
+    with refused(InvalidInput):
         open_reference(tmp_path)
 
 
 def test_lines_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "labels.jsonl").write_bytes(b'{"a": "\xff"}\n')
-    with pytest.raises(InvalidInput, match="Make the reference again"):
+    with refused(InvalidInput):
         read_labelled(tmp_path / "labels.jsonl")
 
 
 @pytest.mark.parametrize("broken", [3, {"judged": 1}, {"judged": [{"label": 1}]}, {"judged": [{}]}])
 def test_a_broken_line_is_named(tmp_path: Path, broken: object) -> None:
-    with pytest.raises(InvalidInput, match=r"labels\.jsonl, line 2"):
+    with refused(InvalidInput):
         open_reference(write(tmp_path, [line("a?", 1), broken]))
 
 
@@ -201,13 +202,13 @@ async def test_a_sentence_encoder(tmp_path: Path) -> None:
     await source.aclose()
 
     np.save(folder / VECTORS, -vectors)
-    with pytest.raises(InvalidSetting, match=r"another model under the name .* only the vectors are made anew"):
+    with refused(InvalidSetting):
         open_reference(folder)
     np.save(folder / VECTORS, vectors[:2])
-    with pytest.raises(InvalidInput, match=r"got shape \(2, 16\), expected 3 rows"):
+    with refused(InvalidInput):
         open_reference(folder)
     (folder / VECTORS).unlink()
-    with pytest.raises(InvalidInput, match=r"cannot read .*vectors\.npy"):
+    with refused(InvalidInput):
         open_reference(folder)
 
 
@@ -215,7 +216,7 @@ def test_an_encoder_that_is_none(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
     from gnothi.filtering.encoders import SentenceEncoder
 
-    with pytest.raises(ModelUnavailable, match=r"got .*absent', which is no folder\. Expected 'lexical'"):
+    with refused(ModelUnavailable):
         SentenceEncoder(str(tmp_path / "absent"))
-    with pytest.raises(ModelUnavailable, match=r"cannot load the encoder .*Expected 'lexical'"):
+    with refused(ModelUnavailable):
         SentenceEncoder(str(tmp_path))

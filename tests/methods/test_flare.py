@@ -15,6 +15,7 @@ from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Generation, Passage, Prompt, Question, Token
+from tests.messages import refused
 
 QUESTION = Question("q", "Where was the painter Mira born?")
 TRUTH = Passage("truth", "Mira was born in Kestrel.")
@@ -135,7 +136,7 @@ def test_a_model_with_a_format_of_its_own_is_refused_what_it_was_not_taught() ->
     lab = Calibrated(Scripted({}, name="lab"), {}, frozenset({"reason"}))
     resources = {"model": lab, "retriever": ScriptedRetriever([])}
     methods.create("flare", resources, {})
-    with pytest.raises(MissingCapability, match=r"'flare' needs the task 'ask_for', which model 'lab'.*query='masked'"):
+    with refused(MissingCapability):
         methods.create("flare", resources, {"query": "questions"})
 
 

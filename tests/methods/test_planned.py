@@ -20,6 +20,7 @@ from gnothi.signals import registry
 from gnothi.signals.registry import settings_of
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
+from tests.messages import refused
 
 
 def planned(names: str, *overrides: str) -> tuple[PlannedMethod, ...]:
@@ -78,9 +79,7 @@ def test_a_signal_has_its_settings_and_no_others(name: str) -> None:
     for key in methods.spec("rag").settings:
         if key.startswith("signal.") and key not in keys:
             value = config.as_text(methods.spec("rag").settings[key].default) if key != "signal.probe" else "lab"
-            with pytest.raises(
-                InvalidSetting, match=rf"{key}.*rag measures {name}, with the settings: {', '.join(sorted(keys))}"
-            ):
+            with refused(InvalidSetting):
                 planned("rag", *given, *probe, f"{key}={value}")
 
 
@@ -116,9 +115,9 @@ def test_a_plain_one_goes_to_the_methods_whose_signal_has_it() -> None:
     direct, seakr = planned("direct,seakr", "signal.samples=5")
     assert "signal.samples" not in direct.values
     assert seakr.values["signal.samples"] == 5
-    with pytest.raises(InvalidSetting, match="direct measures perplexity"):
+    with refused(InvalidSetting):
         planned("direct,seakr", "direct.signal.samples=5")
-    with pytest.raises(InvalidSetting, match=r"direct measures perplexity.*rag measures perplexity"):
+    with refused(InvalidSetting):
         planned("direct,rag", "signal.samples=5")
 
 

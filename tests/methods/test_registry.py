@@ -16,6 +16,7 @@ from gnothi.signals.probe import Probe
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Capabilities
+from tests.messages import refused
 
 RESOURCES = {"model": Scripted({}), "retriever": ScriptedRetriever([])}
 
@@ -30,9 +31,9 @@ def test_names_and_lazy_loading() -> None:
 
 
 def test_an_unknown_method_or_setting_lists_the_valid_ones() -> None:
-    with pytest.raises(UnknownName, match=r"'seaker'. Did you mean 'seakr'\? .*direct, .*filco, .*ircot"):
+    with refused(UnknownName):
         methods.create("seaker", RESOURCES, {})
-    with pytest.raises(UnknownName, match=r"setting of method rag.*'threshold'.*max_tokens"):
+    with refused(UnknownName):
         methods.create("rag", RESOURCES, {"threshold": "1"})
 
 
@@ -53,38 +54,36 @@ def test_settings_are_read_by_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({"candidates": "many"}, "candidates.*'many'.*a whole number"),
-        ({"candidates": "0"}, "candidates.*got 0.*at least 1"),
-        ({"signal.top_p": "1.5"}, "top_p.*at most 1"),
-        ({"signal": "gramm"}, "signal.*'gramm'.*one of consistency, energy, gram, "),
-        ({"always_retrieve": "perhaps"}, "true or false"),
-        ({"signal": "energy"}, "energy.*threshold"),
-        ({"threshold": "nan"}, "threshold"),
+        {"candidates": "many"},
+        {"candidates": "0"},
+        {"signal.top_p": "1.5"},
+        {"signal": "gramm"},
+        {"always_retrieve": "perhaps"},
+        {"signal": "energy"},
+        {"threshold": "nan"},
     ],
 )
-def test_bad_settings_say_what_was_expected(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidSetting, match=message):
+def test_bad_settings_say_what_was_expected(settings: dict[str, object]) -> None:
+    with refused(InvalidSetting):
         methods.create("seakr", RESOURCES, settings)
 
 
 def test_a_missing_resource_names_its_flag() -> None:
-    with pytest.raises(InvalidSetting, match=r"'rag' needs a retriever.*Give one with index"):
+    with refused(InvalidSetting):
         methods.create("rag", {"model": Scripted({})}, {})
-    with pytest.raises(InvalidSetting, match=r"Give one with model"):
+    with refused(InvalidSetting):
         methods.create("direct", {"retriever": None}, {})
 
 
 def test_what_the_model_lacks_is_said_before_the_first_question_with_a_way_out() -> None:
     resources = {**RESOURCES, "model": Scripted({}, name="text-only", capabilities=Capabilities())}
-    with pytest.raises(
-        MissingCapability, match=r"'seakr' needs hidden_states.*'text-only'.*Use signal='consistency' \(or one of: prompt, .*\)"
-    ):
+    with refused(MissingCapability):
         methods.create("seakr", resources, {})
     methods.create("seakr", resources, {"signal": "consistency"})
     methods.create("direct", resources, {})
-    with pytest.raises(MissingCapability, match="logprobs"):
+    with refused(MissingCapability):
         methods.create("cot", resources, {"signal": "perplexity"})
 
 
@@ -129,11 +128,11 @@ def test_settings_that_fit_no_model_are_known_before_one_is_opened() -> None:
     methods.check(methods.spec("seakr"), {"signal": "energy"})  # a model may be calibrated for it
     methods.check(methods.spec("keqa"), {"references": "random", "reference": "folder"})
     methods.check(methods.spec("skr"), {})
-    for name, settings, said in (
-        ("keqa", {"references": "random"}, "no utility reference"),
-        ("compose", {"judge": "lab", "filter": "strinc"}, "filter=strinc has no use for it"),
-        ("crag", {"lower": 0.9}, "lower <= upper"),
-        ("seakr", {"signal.samples": 0}, "at least 1"),
+    for name, settings in (
+        ("keqa", {"references": "random"}),
+        ("compose", {"judge": "lab", "filter": "strinc"}),
+        ("crag", {"lower": 0.9}),
+        ("seakr", {"signal.samples": 0}),
     ):
-        with pytest.raises(InvalidSetting, match=said):
+        with refused(InvalidSetting):
             methods.check(methods.spec(name), settings)

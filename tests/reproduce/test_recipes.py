@@ -16,6 +16,7 @@ from gnothi.reproduce.learning import FROM_RUN, _kind
 from gnothi.reproduce.parts import Job, parts
 from gnothi.reproduce.shown import listing
 from gnothi.reproduce.work import check
+from tests.messages import refused
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 ALL = [name for name in recipe.names() if "/" in name]
@@ -98,9 +99,9 @@ def test_a_recipe_is_found_by_each_of_its_elements() -> None:
     assert recipe.read("seakr/table9").name == "seakr/table8"
     assert recipe.read("iekr/table2").name == "iekr/table1"
     assert recipe.read("skill-rag/table1").name == "skill-rag/table1"
-    with pytest.raises(InvalidInput, match=r"keqa/table2 has no recipe: it holds a judge against labels"):
+    with refused(InvalidInput):
         recipe.read("keqa/table2")
-    with pytest.raises(UnknownName, match=r"Did you mean 'seakr/table1'"):
+    with refused(UnknownName):
         recipe.read("seakr/tabel1")
 
 

@@ -19,6 +19,7 @@ from gnothi.runs.questions import fingerprint
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import Work, here, run
 from gnothi.types import Answer, Passage, Question
+from tests.messages import refused
 from tests.runs import scripted
 from tests.runs.scripted import ScriptedMethod, long_run, questions, run_one
 from tests.stopping import Stopping, moments
@@ -131,7 +132,7 @@ def test_failures_are_tried_again_and_only_they(tmp_path: Path) -> None:
 
 def test_a_hopeless_run_stops_and_can_go_on(tmp_path: Path) -> None:
     hopeless = ScriptedMethod(reply=failing(*(f"q{i}" for i in range(5, 20))))
-    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: no answer to q7.*max_failures"):
+    with refused(TooManyFailures):
         evaluate(tmp_path / "run", hopeless, max_failures=2, concurrency=1)
     assert len(read_rows(tmp_path / "run")) == 8
     assert len(evaluate(tmp_path / "run", ScriptedMethod())) == 20

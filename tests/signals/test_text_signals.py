@@ -23,6 +23,7 @@ from gnothi.signals.kinds.self_report import probability_of_yes
 from gnothi.signals.replies import normalized, reply_says_yes, says_nothing
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task, Token
+from tests.messages import refused
 
 INF = float("inf")
 PROMPT = Prompt(Task("answer"), "Where was Mira Tolven born?", (Passage("p", "Some text"),), answer_so_far="She was")
@@ -211,7 +212,7 @@ async def test_self_report_asks_about_the_question_with_its_passages() -> None:
 
 
 def test_registry() -> None:
-    with pytest.raises(UnknownName, match="consistency"):
+    with refused(UnknownName):
         registry.create("consistancy")
     assert registry.within(Capabilities()) == ("consistency", "prompt", "semantic_entropy", "verbalised")
     assert registry.within(Capabilities(True, True, True, True)) == tuple(BY_THEMSELVES)

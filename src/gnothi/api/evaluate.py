@@ -18,7 +18,6 @@ from gnothi.api.rag import Rag, _data, _spec
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.models.remote.budget import Budget
-from gnothi.notebook import table
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
@@ -54,9 +53,9 @@ class Evaluation:
         return f"<gnothi.Evaluation {methods}: {len(self.rows):,} rows, {self.failures:,} failed, in {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        from gnothi.report.terminal.summary_table import HEADINGS, lines
+        from gnothi.report.tables import methods
 
-        return table((cells for one in self.summary.methods for cells, _ in lines(one)), HEADINGS)
+        return methods(self.summary.methods).__html__()
 
     def to_pandas(self) -> Any:
         """A data frame with a row per method and question, in the columns of the ``questions.csv`` of ``gnothi report --csv``.
@@ -65,7 +64,7 @@ class Evaluation:
             import pandas
         except ImportError as error:
             raise MissingDependency("pandas", "parquet", "a data frame") from error
-        from gnothi.report.tables import questions
+        from gnothi.report.spreadsheet import questions
 
         return pandas.DataFrame(questions(self.rows))
 

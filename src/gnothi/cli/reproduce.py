@@ -159,15 +159,14 @@ def _reproduced(job: Job, markdown_file: Path | None, csv_file: Path | None, plo
 
 def _ablated(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: Path | None, as_json: bool) -> int:
     from gnothi.report.terminal import console as terminal
-    from gnothi.reproduce import export, figure
-    from gnothi.reproduce import terminal as shown
+    from gnothi.reproduce import figure, tables
     from gnothi.reproduce.work import table_of
 
     table = _carried_out(job, table_of, as_json)
     if csv_file is not None:
-        export.save_csv(table, csv_file)
+        tables.save_csv(table, csv_file)
     if markdown_file is not None:
-        save_lines(export.markdown(table), markdown_file)
+        save_lines(tables.markdown(table), markdown_file)
     if plot is not None:
         figure.save(table, plot)
     if as_json:
@@ -175,7 +174,7 @@ def _ablated(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: 
         for warning in table.warnings:
             say(f"warning: {warning}")
     else:
-        shown.show(terminal.console(), table)
+        tables.show(terminal.console(), table)
         _say_where(f"{job.out}/*", csv_file, markdown_file, plot)
     return SOME_FAILED if any(variant.failures for variant in table.variants) else 0
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.config import as_text
-from gnothi.report.numbers import MISSING, between, chance, counted, number, share, signed
-from gnothi.report.terminal.console import clean, definitions
-from gnothi.report.terminal.layout import Row, paragraph, show_table
-from gnothi.reproduce.outcome import SHARES, Cell, OnData, Outcome
+from gnothi.report.numbers import counted
+from gnothi.report.terminal.console import clean, definitions, paragraph
+from gnothi.reproduce import tables
+from gnothi.reproduce.outcome import Outcome
 from gnothi.reproduce.recipe import Recipe, papers
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from gnothi.reproduce.study import Variant
     from gnothi.reproduce.work import Outlook
 
-NAMES = {
-    "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "requests", "paper_calls": "calls",
-    "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
-}  # fmt: skip
 _VERSIONS = "models and libraries may have other versions than the paper's"
 REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
 
@@ -238,47 +234,8 @@ def conclusion(found: Outcome) -> str:
 def markdown(found: Outcome) -> list[str]:
     lines = [f"{found.title} ({found.source}); {', '.join(found.models)}.", ""]
     for one in found.data:
-        lines += [f"**{one.title}**: {counted(one.questions, 'question')}", "", *_table(one), ""]
+        lines += [f"**{one.title}**: {counted(one.questions, 'question')}", "", *tables.outcome(one).markdown(), ""]
     return [*lines, *(text for text in (conclusion(found), found.note) if text)]
-
-
-def _table(one: OnData) -> list[str]:
-    header = ["", *(head for name in one.metrics for head in _heads(NAMES[name]))]
-    header += [f"{NAMES[one.metric]} less {one.full} (95 %)", "p"]
-    lines = [_cells(header), _cells(["---"] * len(header))]
-    for row in one.rows:
-        cells = [text for cell in row.cells for text in (_figure(cell, cell.paper), _ours(cell), _less(cell))]
-        test = row.difference
-        spread = f" ({signed(test.interval[0])} to {signed(test.interval[1])})" if test and test.interval else ""
-        lines.append(_cells([row.label, *cells, *([signed(test.difference) + spread, chance(test.p)] if test else ["", ""])]))
-    return lines
-
-
-def _heads(name: str) -> tuple[str, str, str]:
-    return f"{name}: paper", f"{name}: ours (95 %)", f"{name}: ours less paper (95 %)"
-
-
-def _less(cell: Cell) -> str:
-    """The interval of ours less the paper's."""
-    if not (found := cell.difference):
-        return ""
-    return f"{signed(found.low)} to {signed(found.high)}" if cell.metric in SHARES else f"{found.low:+.1f} to {found.high:+.1f}"
-
-
-def _cells(cells: list[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
-
-
-def _figure(cell: Cell, value: float | None) -> str:
-    shown = share(value) if cell.metric in SHARES else number(value)
-    return "" if shown == MISSING else shown
-
-
-def _ours(cell: Cell) -> str:
-    if cell.ours is None:
-        return MISSING
-    spread = f" ({_figure(cell, cell.interval[0])}–{_figure(cell, cell.interval[1])})" if cell.interval else ""
-    return _figure(cell, cell.ours) + spread
 
 
 def show(console: Console, found: Outcome) -> None:
@@ -289,19 +246,9 @@ def show(console: Console, found: Outcome) -> None:
     )
     for one in found.data:
         paragraph(console, f"{one.title}: {counted(one.questions, 'question')}", style="italic")
-        headings = ("", *(head for name in one.metrics for head in (NAMES[name], f"({NAMES[name]})")))
-        show_table(console, headings, [line for row in one.rows for line in _lines(row.label, row.cells)])
+        tables.outcome(one).show(console)
         for warning in one.warnings:
             paragraph(console, f"warning: {warning}", style="yellow")
     for text in (conclusion(found), f"note: {found.note}" if found.note else ""):
         if text:
             paragraph(console, text)
-
-
-def _lines(label: str, cells: tuple[Cell, ...]) -> Iterator[Row]:
-    pairs = [
-        (_figure(cell, cell.ours) or MISSING, f"({paper})" if (paper := _figure(cell, cell.paper)) else "") for cell in cells
-    ]
-    yield [label, *(text for pair in pairs for text in pair)], ""
-    spreads = [(between(cell.interval) if cell.metric in SHARES else "", _less(cell)) for cell in cells]
-    yield ["", *(text for pair in spreads for text in pair)], "dim"

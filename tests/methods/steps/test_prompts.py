@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from gnothi.errors import InvalidInput
 from gnothi.methods.steps.parsing import concludes, read_reply, split_sentences
 from gnothi.methods.steps.prompts import REASON, TASKS, ask
 from gnothi.signals.replies import reply_says_yes
 from gnothi.types import Passage, Question
+from tests.messages import refused
 
 
 def test_tasks_are_complete() -> None:
@@ -53,5 +52,5 @@ def test_ask() -> None:
         (passage,),
         "So far.",
     )
-    with pytest.raises(InvalidInput, match="q"):
+    with refused(InvalidInput):
         ask(REASON, Question("q", "\t"))

@@ -12,7 +12,7 @@ from gnothi import events
 from gnothi.calibration.baselines import never_of
 from gnothi.calibration.verdicts import question_scores
 from gnothi.errors import InvalidInput, MissingDependency
-from gnothi.report import numbers
+from gnothi.report import numbers, tables
 from gnothi.report.breakdown import action
 from gnothi.report.figures.drawing import Picture
 from gnothi.report.numbers import counted
@@ -224,6 +224,7 @@ def page(views: Sequence[View]) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.globals["tables"] = tables
     environment.filters |= {name: getattr(numbers, name) for name in FILTERS}
     html = environment.get_template("report.html").render(sections=views, marks=MARKS, version=__version__, shown=SHOWN)
     return _SECTION.sub(_with_contents, html)
