@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,15 @@ ODD = ("reversed", "fewer", "nan", "null", "text", "other", "twice", "empty")
 MANY = (200, pytest.param(1000, marks=pytest.mark.slow))
 FAULTS: tuple[Fault, ...] = ("429", "429 after", "500", "503 html", "drop", "cut", "json", "deep")
 
+pytestmark = pytest.mark.usefixtures("swept")
+
 
 @pytest.fixture(autouse=True)
-def nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TEI_API_KEY", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
-    yield
-    gc.collect()
 
 
 def spec(server: Server, scheme: str = "openai") -> str:

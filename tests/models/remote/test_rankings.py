@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +25,16 @@ FAULTS: tuple[Fault, ...] = ("429", "429 after", "500", "503 html", "drop", "cut
 TEXTS = ["the keeper of Orvel", "plums", "the light", "keeper"]
 QUERY = "the keeper"
 
+pytestmark = pytest.mark.usefixtures("swept")
+
 
 @pytest.fixture(autouse=True)
-def nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("COHERE_API_KEY", "JINA_API_KEY", "RERANK_API_KEY", "TEI_API_KEY", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
-    yield
-    gc.collect()
 
 
 def spec(server: Server, scheme: str = "rerank") -> str:
