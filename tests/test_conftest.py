@@ -75,3 +75,12 @@ def test_a_mark_that_its_file_does_not_say_is_refused(project: Path) -> None:
     (project / "test_other.py").write_text("from test_it import test_asks", "utf-8")
     assert "1 passed" in tried(project, "beside", "-m", "data", "test_it.py")
     assert "test_other.py::test_asks is marked 'data' by another file" in tried(project, "beside")
+
+
+def test_a_mark_may_come_from_the_conftest_of_the_folder(project: Path) -> None:
+    folder = project / "below"
+    folder.mkdir()
+    code = "import pytest\n\n@pytest.fixture\ndef popqa(shared_data):\n    return shared_data / 'popqa.json'\n"
+    (folder / "conftest.py").write_text(code, "utf-8")
+    (folder / "test_below.py").write_text("def test_it(popqa):\n    assert popqa.is_file()\n", "utf-8")
+    assert "2 passed, 1 deselected" in tried(project, "beside", "-m", "data")

@@ -181,6 +181,7 @@ def loops() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == "gnothi"]
 
 
+@pytest.mark.usefixtures("swept")
 def test_what_fails_to_open_leaves_no_thread() -> None:
     before = set(loops())
     with pytest.raises(InvalidSetting):
@@ -189,6 +190,7 @@ def test_what_fails_to_open_leaves_no_thread() -> None:
     assert set(loops()) <= before
 
 
+@pytest.mark.usefixtures("swept")
 def test_a_loop_ends_with_its_last_reference() -> None:
     before = set(loops())
     loop = Loop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +34,7 @@ ODD = ("reversed", "fewer", "nan", "null", "text", "other", "twice", "empty")
 MANY = (200, pytest.param(1000, marks=pytest.mark.slow))
 FAULTS: tuple[Fault, ...] = ("429", "429 after", "500", "503 html", "drop", "cut", "json", "deep")
 
-
-pytestmark = pytest.mark.usefixtures("nothing_from_outside")
-
-
-@pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """An encoder lets its client go when nobody holds it any more."""
-    yield
-    gc.collect()
+pytestmark = pytest.mark.usefixtures("nothing_from_outside", "swept")
 
 
 def spec(server: Server, scheme: str = "openai") -> str:
