@@ -170,7 +170,8 @@ def _reinforce(
     own = processes.share(settings.questions * settings.replies, "settings 'questions' times 'replies'")
     rows = min(settings.rows or own, own)
     random_ = random.Random(f"{settings.seed}/order")
-    chosen = warm_start.order(training, settings.steps * settings.questions, settings.balance, random_)
+    steps = settings.in_all(len(training))
+    chosen = warm_start.order(training, steps * settings.questions, settings.balance, random_)
     by_name = {one.asked.name: one for one in chosen}
     prompted = dataset(chosen)
     sampled_by: dict[str, Any] = {}
@@ -183,7 +184,7 @@ def _reinforce(
             "vllm_max_model_length": longest + settings.reply_tokens,
         }
     args = GRPOConfig(
-        **finetuning.arguments(curve.out, model, settings, settings.steps, BEST),
+        **finetuning.arguments(curve.out, model, settings, steps, BEST),
         per_device_train_batch_size=rows,
         per_device_eval_batch_size=settings.replies,
         gradient_accumulation_steps=own // rows,
@@ -210,7 +211,7 @@ def _reinforce(
         prompts=prompts,
         validate=validate,
     )
-    curve.run(finetuning.silent(trainer), settings.steps, trainer.is_world_process_zero())
+    curve.run(finetuning.silent(trainer), steps, trainer.is_world_process_zero())
 
 
 def _refuse_collapse(curve: Curve, settings: TrainingSettings) -> None:
