@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, ModelUnavailable
-from gnothi.filtering.encoders import Lexical
+from gnothi.filtering.encoders import Lexical, SentenceEncoder
 from gnothi.filtering.reference import HEADER, LABELS, VECTORS, Labelled, Reference, choose, open_reference, read_labelled
 from gnothi.filtering.utility import DemonstrationSource
 from gnothi.types import Passage
@@ -220,3 +220,28 @@ def test_an_encoder_that_is_none(tmp_path: Path) -> None:
         SentenceEncoder(str(tmp_path / "absent"))
     with refused(ModelUnavailable):
         SentenceEncoder(str(tmp_path))
+
+
+def test_raw_first_tokens_are_what_the_library_gives(tmp_path: Path) -> None:
+    """KEQA's code: the [CLS] state as it is, of "Question: ...\\n\\nPassage: ...", the title left out."""
+    pytest.importorskip("sentence_transformers", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
+    import torch
+    import transformers
+    from transformers import AutoModel, AutoTokenizer
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "question", "passage", ":", "who", "sails", "the", "tram", "?", "."]
+    (tmp_path / "vocab.txt").write_text("\n".join(words), "utf-8")
+    torch.manual_seed(0)
+    library: Any = transformers
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    library.BertModel(library.BertConfig(vocab_size=len(words), **small)).save_pretrained(tmp_path)
+    library.BertTokenizerFast(vocab_file=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    pairs = [("Who sails?", Passage("p", "The tram.", "Ferry")), ("Who?", Passage("q", "The tram sails the tram."))]
+    found = SentenceEncoder(f"cls:{tmp_path}").encode(pairs)
+    model, tokenizer = AutoModel.from_pretrained(tmp_path).eval(), AutoTokenizer.from_pretrained(tmp_path)
+    for (question, passage), ours in zip(pairs, found, strict=True):
+        read = tokenizer(f"Question: {question}\n\nPassage: {passage.text}", return_tensors="pt")
+        with torch.no_grad():
+            theirs = model(**read).last_hidden_state[0, 0].numpy()
+        assert np.allclose(ours, theirs, atol=1e-5)
+        assert abs(float(np.linalg.norm(ours)) - 1.0) > 0.1

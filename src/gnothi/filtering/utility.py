@@ -15,7 +15,7 @@ from gnothi.seeding import derive
 from gnothi.signals.judge import says_yes
 from gnothi.types import Demonstration, Passage, Prompt, Task
 
-References = Literal["nearest", "random", "none"]
+References = Literal["nearest", "best_first", "random", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,9 @@ class Useful:
             return replace(self.task, demonstrations=())
         if self.source is None:
             return self.task
-        if self.references == "nearest":
+        if self.references in ("nearest", "best_first"):
             found = await self.source.nearest(question, passage, self.shots, self.at_least)
+            found = found if self.references == "nearest" else found[::-1]
         else:
             found = await self.source.random(self.shots, self.at_least, derive("references", question, passage))
         return replace(self.task, demonstrations=found) if found else self.task

@@ -14,9 +14,9 @@ from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import concludes, read_reply, sentence, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.queries import adds_nothing, certain_words, uncertain_spans
-from gnothi.methods.steps.requirements import require_task
+from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, MethodSettings, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.kinds.least_likely import LeastLikely
@@ -54,6 +54,7 @@ class Flare(MethodSettings):
 
     model: LanguageModel
     retriever: Retriever
+    reader: LanguageModel | None = resource("Model that writes the answer, perhaps one trained by gnothi train reader.")
     theta: float = setting(0.8, "θ: retrieve when a token of the draft is less probable than this.", at_least=0.0, at_most=1.0)
     beta: float = setting(
         0.4, "β: words less probable than this are left out of, or asked for in, the query.", at_least=0.0, at_most=1.0
@@ -76,9 +77,14 @@ class Flare(MethodSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return Capabilities(logprobs=True)
+        return Capabilities(logprobs=True) if self.reader is None else Capabilities()
+
+    def check_resources(self) -> None:
+        """Raise MissingCapability for a reader that does not tell how probable its words were."""
+        require(self.name, "reader", self.reader, Capabilities(logprobs=True))
 
     async def __call__(self, question: Question) -> Answer:
+        model = self.reader or self.model
         chain: list[str] = []
         doubt = 0.0
         read: dict[str, Passage] = {}
@@ -91,7 +97,7 @@ class Flare(MethodSettings):
         gate = Gate(LeastLikely(), decisive(1.0 - self.theta))
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, held, " ".join(chain))
-            verdict = await gate(self.model, prompt, self.decoding(SENTENCE_STOPS))
+            verdict = await gate(model, prompt, self.decoding(SENTENCE_STOPS))
             measured = verdict.measured
             looks = verdict.fired and (self.max_searches is None or searched < self.max_searches)
             queries = await self._queries(question, chain, measured.greedy) if looks else []
@@ -100,7 +106,7 @@ class Flare(MethodSettings):
                 held = found if self.search_first else ()
                 read |= {passage.id: passage for passage in found}
                 prompt = ask(REASON, question, found, " ".join(chain))
-                measured = await gate.signal.measure(self.model, prompt, self.decoding(SENTENCE_STOPS))
+                measured = await gate.signal.measure(model, prompt, self.decoding(SENTENCE_STOPS))
                 events.emit(events.Written(sentence(measured.greedy.text)))
             drafted = sentence(measured.greedy.text)
             written = until_it_repeats(drafted)
@@ -112,8 +118,8 @@ class Flare(MethodSettings):
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
         evidence, uncertainty = tuple(read.values()), doubt if chain else None
-        answer = await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty, self.extraction)
-        return await self.asked_again(self.model, question, answer)
+        answer = await answer_to(model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty, self.extraction)
+        return await self.asked_again(model, question, answer)
 
     async def _queries(self, question: Question, chain: list[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.

@@ -67,7 +67,8 @@ class KEQA(MethodSettings):
     )
     references: References = setting(
         "nearest",
-        "The utility judge's demonstrations, where there is a utility reference (else fixed ones); none: no demonstrations.",
+        "The utility judge's demonstrations, where there is a utility reference (else fixed ones): the nearest ones, the best "
+        "last or best_first (the authors' code), random ones, or none.",
     )
     shots: int = setting(8, "Demonstrations from the utility reference.", at_least=1)
     shots_per_label: int = setting(2, "Of these at least as many useful ones, and useless ones.", at_least=0)

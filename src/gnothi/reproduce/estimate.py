@@ -137,8 +137,7 @@ def _read(part: Part, plan: Plan) -> Iterator[tuple[str, float]]:
 
 def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]]:
     """The tokens that a training makes each model read and write, and those that it learns from."""
-    of = resources.find("data", training.given["data"]) if "data" in training.given else part.source
-    number = training.limit or of.count_training or of.count
+    number = sum(training.limit or of.count_training or of.count for of in part.teaching(training))
     if methods := learning.FROM_RUN.get(training.kind):
         yield part.model, number * sum(TOKENS[one] for one in methods), 0
         return
@@ -155,5 +154,5 @@ def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]
         read = number * TOKENS.get(method.name, _OTHER) + checks * settings.validation * number * _PROMPT
         yield part.model, read, number * _PROMPT * settings.epochs
     else:
-        replies = settings.steps * settings.questions * settings.replies * _PROMPT / 2
+        replies = settings.in_all(number) * settings.questions * settings.replies * _PROMPT / 2
         yield part.model, number * settings.answers.n * _PROMPT / 2 + replies, replies

@@ -87,7 +87,7 @@ def learn(part: Part, training: Training, watching: Watching) -> None:
     """One training of a part; questions are drawn at random where it takes a number of them."""
     out = part.learnt(training)
     watching.step(f"{training.kind} {training.name}: {out}")
-    questions = part.to_learn_from(part.learnt_from(training), training.limit)
+    questions = part.lessons(training)
     if training.kind in FROM_RUN:
         _from_run(part, training, questions, out, watching)
     else:

@@ -89,8 +89,7 @@ def _files(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> 
     for part in parts:
         wanted = [(part.source.name, part.source.questions)]
         for training in part.trainings:
-            source = resources.find("data", training.given.get("data", part.name))
-            wanted.append((source.name, source.training or source.questions))
+            wanted += [(source.name, source.training or source.questions) for source in part.teaching(training)]
         if learning.to_calibrate(part, planned[part.name]):
             source = resources.find("data", job.recipe.calibration)
             wanted.append((source.name, source.training or source.questions))

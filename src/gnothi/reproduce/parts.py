@@ -108,12 +108,21 @@ class Part:
 
     def learnt(self, training: Training) -> Path:
         """The folder of what is learnt: of the same questions by the same model it is the same for all recipes."""
-        return self.job.learnt / _slug(self.learnt_from(training)) / _slug(self.model) / training.name
+        name = "-".join(_slug(spec) for spec in self.learnt_from(training))
+        return self.job.learnt / name / _slug(self.model) / training.name
 
-    def learnt_from(self, training: Training) -> str:
-        """The training questions: of the data set that the recipe names for it, else the part's own."""
-        of = training.given.get("data")
-        return self.training if of is None else _training_of(resources.find("data", of), self.job)
+    def learnt_from(self, training: Training) -> tuple[str, ...]:
+        """The training questions: of the data sets that the recipe names for it, else the part's own."""
+        return tuple(dict.fromkeys(_training_of(source, self.job) for source in self.teaching(training)))
+
+    def teaching(self, training: Training) -> list[Resource]:
+        of = training.given.get("data", self.source.name)
+        return [resources.find("data", name) for name in ([of] if isinstance(of, str) else of)]
+
+    def lessons(self, training: Training) -> list[Question]:
+        """Those questions, so many of each data set, none of which is asked."""
+        by_spec = {_training_of(source, self.job): source for source in self.teaching(training)}
+        return [one for spec, source in by_spec.items() for one in self.to_learn_from(spec, training.limit, source)]
 
     def asked(self) -> Asked:
         """The questions: all, or so many drawn at random by the seed, in the order of the file; of a recipe without data sets
@@ -123,9 +132,13 @@ class Part:
         found = drawn(_usable(self.questions, self.source), self.sample, self.job.execution.seed)
         return Asked(self.questions, found, limit=self.sample, fingerprint=fingerprint(found))
 
-    def to_learn_from(self, spec: str, limit: int | None) -> list[Question]:
-        """Questions with answers, none of which is asked."""
-        asked = {one.id for one in self.asked().questions} if spec == self.questions else frozenset()
+    def to_learn_from(self, spec: str, limit: int | None, source: Resource | None = None) -> list[Question]:
+        """Questions with answers, none of which is asked of the part or, where they are of another ``source``, of that."""
+        asked: frozenset[str] = frozenset()
+        if spec == self.questions:
+            asked = frozenset(one.id for one in self.asked().questions)
+        elif source is not None and not self.job.rehearse and spec == place(source.questions, self.job):
+            asked = frozenset(one.id for one in drawn(_usable(spec, source), self.sample, self.job.execution.seed))
         return drawn(
             [one for one in load_questions(spec) if one.answers and one.id not in asked], limit, self.job.execution.seed
         )

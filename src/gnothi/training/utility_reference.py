@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.reference import FORMAT, HEADER, LABELS, VECTORS, labelled_in
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.parsing import as_choice
-from gnothi.methods.steps.prompts import ANSWER, REASON, ask
+from gnothi.methods.steps.prompts import ANSWER, ask, reasoning
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.metrics import f1
 from gnothi.protocols import LanguageModel, Retriever
@@ -46,6 +46,7 @@ class UtilitySettings(GenerationSettings):
         f"(accumulate for {', '.join(sorted(MULTI_HOP))}).",
     )
     reason: bool | None = setting(None, "Answer step by step, or at once; none: step by step where passages accumulate.")
+    demonstrations: bool = setting(True, "Show worked examples; false: instructions alone (the authors' code).")
 
     def accumulates(self, question: Question) -> bool:
         return question.kind in MULTI_HOP if self.form == "auto" else self.form == "accumulate"
@@ -106,11 +107,12 @@ async def judge(question: Question, model: LanguageModel, retriever: Retriever, 
 async def _answer(question: Question, passages: Sequence[Passage], model: LanguageModel, settings: UtilitySettings) -> str:
     short = settings.decoding(SHORT_STOPS)
     if settings.reasons(question):
-        prompt = ask(REASON, question, passages)
+        prompt = ask(reasoning(settings.demonstrations), question, passages)
         reply = await model.generate(prompt, settings.decoding(CHAIN_STOPS))
         answer = (await conclude(model, prompt, reply, short, settings.extraction)).answer
     else:
-        answer = settings.extraction.short((await model.generate(ask(ANSWER, question, passages), short)).text, "")
+        task = ANSWER if settings.demonstrations else replace(ANSWER, demonstrations=())
+        answer = settings.extraction.short((await model.generate(ask(task, question, passages), short)).text, "")
     return as_choice(answer, question.choices)
 
 

@@ -271,7 +271,8 @@ def _reinforce(
     own = processes.share(settings.questions * settings.replies, "settings 'questions' times 'replies'")
     rows = min(settings.rows or own, own)
     random_ = random.Random(f"{settings.seed}/order")
-    chosen = order(training, settings.steps * settings.questions, settings.balance, random_)
+    steps = settings.in_all(len(training))
+    chosen = order(training, steps * settings.questions, settings.balance, random_)
     by_name = {one.asked.name: one for one in chosen}
     prompted = dataset(chosen)
     sampled_by: dict[str, Any] = {}
@@ -284,7 +285,7 @@ def _reinforce(
             "vllm_max_model_length": longest + settings.reply_tokens,
         }
     args = GRPOConfig(
-        **finetuning.arguments(curve.out, model, settings, settings.steps, BEST),
+        **finetuning.arguments(curve.out, model, settings, steps, BEST),
         per_device_train_batch_size=rows,
         per_device_eval_batch_size=settings.replies,
         gradient_accumulation_steps=own // rows,
@@ -311,7 +312,7 @@ def _reinforce(
         prompts=prompts,
         validate=validate,
     )
-    curve.run(finetuning.silent(trainer), settings.steps, trainer.is_world_process_zero())
+    curve.run(finetuning.silent(trainer), steps, trainer.is_world_process_zero())
 
 
 def _refuse_collapse(curve: Curve, settings: TrainingSettings) -> None:
