@@ -13,7 +13,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from statistics import fmean
@@ -25,6 +25,7 @@ from gnothi.methods.steps.parsing import short_answer
 from gnothi.methods.steps.prompts import ANSWER, EQUIVALENT, ask
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import score
+from gnothi.metrics.bertscore import BertScore
 from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel, Retriever
@@ -188,9 +189,15 @@ def curve(agreement: Sequence[float], direct: Sequence[Outcome]) -> dict[str, di
     }
 
 
-async def judges(model: LanguageModel, named: Mapping[str, LanguageModel], asked: Sequence[Question]) -> dict[str, Any]:
+async def judges(
+    model: LanguageModel,
+    named: Mapping[str, LanguageModel],
+    asked: Sequence[Question],
+    alike: Callable[[Sequence[str], Sequence[str]], Sequence[float]] | None = None,
+) -> dict[str, Any]:
     """Of each question the first of five sampled answers beside each other one that is spelt otherwise. ``all alike``: the
-    larger share of the two labels, which a judge has that always says the same."""
+    larger share of the two labels, which a judge has that always says the same. ``alike`` (BERTScore) calls two the same from
+    the threshold on that is best for these very pairs: the paper prints none."""
     decoding = Decoding(32, temperature=1.0, stop=SHORT_STOPS)
 
     async def pairs(question: Question) -> list[Prompt]:
@@ -208,6 +215,10 @@ async def judges(model: LanguageModel, named: Mapping[str, LanguageModel], asked
     for name, judge in named.items():
         agree = [float(await says_yes(judge, prompt) == label) for prompt, label in zip(found, labels, strict=True)]
         result[name] = {"right": fmean(agree) if agree else None, "interval": mean_interval(agree)}
+    if alike is not None and found:
+        scores = alike([one.choices[0] for one in found], [one.choices[1] for one in found])
+        right = [fmean((score >= bar) == label for score, label in zip(scores, labels, strict=True)) for bar in (*scores, 2.0)]
+        result["BERTScore"] = {"right, at its best threshold": max(right), "AUROC": auroc(scores, labels)}
     return result
 
 
@@ -233,12 +244,15 @@ async def measure(spec: str, n: int, seed: int, parts: Sequence[str]) -> dict[st
         await model.aclose()
 
 
-async def judged(spec: str, named: Sequence[str], questions: str, n: int) -> dict[str, Any]:
+async def judged(
+    spec: str, named: Sequence[str], questions: str, n: int, bertscore: str | None, layer: int | None
+) -> dict[str, Any]:
+    alike = BertScore(bertscore, layer) if bertscore else None
     async with AsyncExitStack() as stack:
         opened = {one: load_model(one, settings_class(one)(cache="off")) for one in dict.fromkeys([spec, *named])}
         for model in opened.values():
             stack.push_async_callback(model.aclose)
-        return await judges(opened[spec], {one: opened[one] for one in named}, load_questions(questions)[:n])
+        return await judges(opened[spec], {one: opened[one] for one in named}, load_questions(questions)[:n], alike)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -249,12 +263,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--part", action="append", choices=(*PARTS, JUDGES))
     parser.add_argument("--judge", action="append", default=[])
     parser.add_argument("--questions", default="lab:one_hop")
+    parser.add_argument("--bertscore", metavar="MODEL", help="roberta-large, say; needs gnothi[bertscore]")
+    parser.add_argument("--layer", type=int, help="of --bertscore, where its package does not know the model")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     parts = given.part or PARTS
     results = asyncio.run(measure(given.model, given.n, given.seed, [part for part in parts if part != JUDGES]))
     if JUDGES in parts:
-        results[JUDGES] = asyncio.run(judged(given.model, given.judge, given.questions, given.n))
+        results[JUDGES] = asyncio.run(judged(given.model, given.judge, given.questions, given.n, given.bertscore, given.layer))
     if given.json:
         sys.stdout.write(json.dumps(results, indent=2) + "\n")
         return
