@@ -33,17 +33,23 @@ RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_PLAIN = (str, int, float, list, tuple, dict, types.NoneType)
+_PLAIN = (str, bool, int, float, list, tuple, dict, types.NoneType)
 """What files and command lines give; anything else is an object of a Python caller."""
 
 
 class Given(NamedTuple):
     """A value as someone gave it (text, or what TOML read) and where, for error messages. Of two values for one thing that of
-    the higher ``layer`` counts; what a command itself decides is above all of them."""
+    the higher ``layer`` counts: a file's (0), the environment's (1), the command line's or a keyword's (2), and above all of
+    them what a command itself decides."""
 
     value: object
     source: str
     layer: int = 3
+
+    @property
+    def shared(self) -> bool:
+        """Whether it was given for more than this command: what has no use for it here may have one elsewhere."""
+        return self.layer < 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ def _convert_scalar(value: object, annotation: Any) -> Any:
 def _convert_annotated(value: object, inner: Any, *about: object) -> Any:
     for named in about:
         if isinstance(named, Named):
-            if named.name_of is not None and not isinstance(value, _PLAIN):
+            if named.name_of is not None and (type(value) not in _PLAIN or (isinstance(value, str) and ":" in value)):
                 return named.name_of(value)
             return _convert_literal(value, named.names())
     return _convert(value, inner)

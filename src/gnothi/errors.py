@@ -14,6 +14,7 @@ GnothiError
 │   ├── IndexUnavailable    no index, an index of another version, or one locked by another writer
 │   ├── ModelUnavailable    a model that cannot be loaded or reached
 │   └── BrokenPlugin        what another package offers cannot be imported, or two packages offer the same name
+├── CodeFailed            exit code 1: a method, signal, model or search of the caller's own raised; __cause__ is what
 └── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
     ├── TooManyFailures     too many questions failed
     ├── BudgetSpent         what a model behind an API may cost has been spent
@@ -131,6 +132,15 @@ class BrokenPlugin(ResourceUnavailable):
 
 class PluginWarning(UserWarning):
     """Something that another package offers is left out of a listing."""
+
+
+class CodeFailed(GnothiError):
+    """``what`` is of the caller's own, and raised ``error``, the cause, at ``where``: file and line."""
+
+    def __init__(self, what: str, error: Exception, where: str | None) -> None:
+        self.given = what, error, where
+        said = f"{type(error).__name__}: {error!s:.300}".rstrip(": ")
+        super().__init__(f"{what} raised {said}{f' (in {where})' if where else ''}. Correct it there.")
 
 
 class RunStopped(GnothiError):

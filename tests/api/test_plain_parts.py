@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 import gnothi
-from gnothi.errors import IndexUnavailable, InvalidSetting, MissingCapability, ModelUnavailable
+from gnothi.errors import CodeFailed, InvalidSetting, MissingCapability, ModelUnavailable
 from gnothi.protocols import LanguageModel
 from gnothi.testing import Scripted
 from gnothi.types import Capabilities, Passage, Profile, ScoredPassage
@@ -85,8 +86,34 @@ def test_what_a_function_raises_is_a_sentence() -> None:
     def broken(query: str, k: int) -> list[str]:
         raise ZeroDivisionError(query * k)
 
-    with gnothi.open("rag", model=model, index=broken) as rag, pytest.raises(IndexUnavailable, match="ZeroDivisionError"):
-        rag.ask(QUESTION)
+    def lost(text: str) -> str:
+        raise OSError(text)
+
+    async def forgetful(_: Any, question: Any) -> str:
+        raise KeyError(question.id)
+
+    def vague(question: str, answers: Sequence[str]) -> float:
+        raise RuntimeError(question + answers[0])
+
+    class Searching:
+        name = "of-mine"
+
+        def search(self, query: str, k: int) -> list[str]:
+            raise ZeroDivisionError(query * k)
+
+    gated: Any = {"signal": vague, "signal.samples": 2, "threshold": 0.5}
+    for cause, given in (
+        (ZeroDivisionError, {"method": "rag", "index": broken}),
+        (ZeroDivisionError, {"method": "rag", "index": Searching()}),
+        (OSError, {"method": "direct", "model": lost}),
+        (KeyError, {"method": forgetful, "index": broken}),
+        (RuntimeError, {"method": "seakr", "index": broken, **gated}),
+    ):
+        with gnothi.open(**{"model": model, **given}) as rag, pytest.raises(CodeFailed) as raised:
+            rag.ask(QUESTION)
+        assert isinstance(raised.value.__cause__, cause)
+        assert raised.value.given[1] is raised.value.__cause__
+        assert __file__ in str(raised.value)
     with gnothi.open("direct", model=lambda _: 3) as rag, pytest.raises(ModelUnavailable, match="expected a text"):
         rag.ask(QUESTION)
 

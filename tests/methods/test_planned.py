@@ -46,7 +46,7 @@ def converted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         ("rag", {"k": "5"}),
         ("rag", {"k": "5", "signal": "gram", "signal.samples": "3", "signal.layer": "0"}),
         ("keqa", {"tries": "3", "alpha": "0.6"}),
-        ("compose", {"gate": "consistency", "gate_threshold": "0.3", "rag.k": "2", "signal.temperature": "0.7"}),
+        ("compose", {"gate": "consistency", "gate_threshold": "0.3", "signal.temperature": "0.7"}),
     ],
 )
 def test_a_text_is_converted_once_from_the_request_to_the_method(
@@ -55,7 +55,7 @@ def test_a_text_is_converted_once_from_the_request_to_the_method(
     given = read_settings(overrides=[f"{key}={value}" for key, value in settings.items()])
     plan = resolve(Request(methods=[method], model=Scripted({}), index=ScriptedRetriever([]), settings=given))
     ready = Opened(plan.sources.model, ScriptedRetriever([])).method(plan.methods[0])
-    assert converted == dict.fromkeys((key for key in settings if not key.startswith("rag.")), 1)
+    assert converted == dict.fromkeys(settings, 1)
     assert asyncio.run(_nothing(ready)) == method
 
 
@@ -82,6 +82,34 @@ def test_a_signal_has_its_settings_and_no_others(name: str) -> None:
                 InvalidSetting, match=rf"{key}.*rag measures {name}, with the settings: {', '.join(sorted(keys))}"
             ):
                 planned("rag", *given, *probe, f"{key}={value}")
+
+
+OTHERS = {
+    "rag.k": "3",
+    "server.port": "80",
+    "seakr.max_steps": "2",
+    "signal.samples": "3",
+    "k": "3",
+    "model.base_url": "http://localhost",
+}
+"""Settings that exist, and that `direct` with the laboratory's model has no use for."""
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_what_nothing_has_a_use_for_stops_the_command_that_it_was_given_to_and_no_other(tmp_path: Path, key: str) -> None:
+    (tmp_path / "settings.toml").write_text(config.to_toml({key: OTHERS[key]}))
+    environment = {f"GNOTHI_{key.upper().replace('.', '__')}": OTHERS[key]}
+    for settings in (read_settings(tmp_path / "settings.toml"), read_settings(environ=environment)):
+        (method,) = resolve(Request(methods=["direct"], settings=settings)).methods
+        assert not method.given
+    with pytest.raises((InvalidSetting, UnknownName), match=key.rpartition(".")[2]):
+        resolve(Request(methods=["direct"], settings=read_settings(overrides=[f"{key}={OTHERS[key]}"])))
+
+
+@pytest.mark.parametrize("key", ["kk", "signal.sample", "model.base_uri"])
+def test_what_nothing_at_all_has_is_refused_wherever_it_was_given(key: str) -> None:
+    with pytest.raises(UnknownName):
+        resolve(Request(methods=["direct"], settings=read_settings(environ={f"GNOTHI_{key.upper().replace('.', '__')}": "1"})))
 
 
 def test_a_plain_one_goes_to_the_methods_whose_signal_has_it() -> None:

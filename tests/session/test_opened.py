@@ -49,7 +49,7 @@ def test_a_plain_key_wins_over_a_methods_own_of_a_layer_below(tmp_path: Path) ->
 
 
 def test_sections_of_others_are_left_alone() -> None:
-    assert chosen("seakr.threshold=1", "model.device=cpu") == {"direct": {}, "rag": {}}
+    assert chosen("model.device=cpu") == {"direct": {}, "rag": {}}
 
 
 @pytest.mark.parametrize("override", ["kk=1", "rag.kk=1", "nowhere.k=1"])

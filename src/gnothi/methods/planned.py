@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,15 +86,18 @@ def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMetho
     win over plain ones of the same layer or one below. Text becomes typed values here, and nowhere behind it.
 
     A plain key must be a setting of at least one of ``names``, or else of signals: ``samples`` is ``signal.samples``. That
-    must be a setting of a signal that one of them measures. Sections of methods that do not take part are left alone, so that
-    one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
+    must be a setting of a signal that one of them measures. What a file or the environment says, which serve many commands,
+    may also be for other methods and signals. Raises UnknownName (for names and settings) and InvalidSetting.
     """
+    check_sections(settings, names)
     plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
     plain = _qualified(plain, {key for name in names for key in methods.settings_of(name)})
     check_keys(plain, names)
     planned = tuple(_planned(name, plain, settings.section(name)) for name in dict.fromkeys(names))
     for key, one in plain.items():
-        if all(key not in method.given and not _superseded(method.name, one, method.given) for method in planned):
+        if not one.shared and all(
+            key not in method.given and not _superseded(method.name, one, method.given) for method in planned
+        ):
             _refuse_unmeasured(key, one, planned)
     return planned
 
@@ -192,7 +195,7 @@ def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collec
     known = {name: methods.settings_of(name) for name in names}
     union = {*further, *(key for one in known.values() for key in one)}
     for key, given in plain.items():
-        if key in union:
+        if key in union or (given.shared and _of_any(key)):
             continue
         if key in _NO_SETTINGS:
             raise InvalidSetting(
@@ -206,6 +209,24 @@ def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collec
         if "." in key and not key.startswith(_OF_SIGNALS):
             valid += [f"{name}.{one}" for name, settings in known.items() for one in settings]
         raise UnknownName(f"setting of {' and '.join(known) or 'no method'} (from {given.source})", key, valid)
+
+
+def _of_any(key: str) -> bool:
+    """Whether any method at all has the setting, or one of signals of that name."""
+    return any({key, f"{_OF_SIGNALS}{key}"} & methods.settings_of(name).keys() for name in methods.names())
+
+
+def check_sections(settings: Settings, names: Iterable[str]) -> None:
+    """Raise InvalidSetting for what the command itself was given for a method that does not take part, or for a server."""
+    taking = list(dict.fromkeys(names))
+    others = {*methods.names(), *SERVER_SECTIONS} - {*taking}
+    for key, given in settings.given.items():
+        section, dot, _ = key.partition(".")
+        if given.shared or given.layer > 2 or not dot or section not in others:
+            continue
+        alone = f"methods: {', '.join(taking) or 'none'}"
+        why = "`gnothi serve` alone has it" if section in SERVER_SECTIONS else alone
+        raise InvalidSetting(f"setting {key!r} (from {given.source}): it has no use here ({why}). Leave it out.")
 
 
 def _qualified(given: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:

@@ -72,16 +72,16 @@ def names() -> tuple[str, ...]:
     return METHODS.names()
 
 
-def find(name: str) -> type[Method]:
-    """The class of that name. Raises UnknownName or BrokenPlugin."""
-    return METHODS.find(name)
+def find(name: str | type[Method]) -> type[Method]:
+    """The class of that name; a class as it is. Raises UnknownName or BrokenPlugin."""
+    return name if isinstance(name, type) else METHODS.find(name)
 
 
 def name_of(given: object) -> str:
     """The name of a method given by name, as ``module:object``, as a class, or as an async function.
 
     Raises UnknownName, BrokenPlugin for a module that cannot be imported, InvalidSetting for what is no method."""
-    if isinstance(given, str) and ":" not in given:
+    if isinstance(given, str) and (given in METHODS or ":" not in given):
         METHODS.entry(given)
         return given
     found: Any = METHODS.imported(given) if isinstance(given, str) else as_method(given)
@@ -96,7 +96,7 @@ def name_of(given: object) -> str:
     return METHODS.add(known.name, known)
 
 
-def resources_of(name: str) -> dict[str, type]:
+def resources_of(name: str | type[Method]) -> dict[str, type]:
     """The method's fields that hold a model, a retriever or the like, each with its protocol."""
     return dict(_resources_of(find(name)))
 
@@ -116,13 +116,13 @@ def _resources_of(method: type[Any]) -> Mapping[str, type]:
     return found
 
 
-def required_resources(name: str) -> dict[str, type]:
+def required_resources(name: str | type[Method]) -> dict[str, type]:
     """Those of its resources that the method cannot do without."""
     required = {item.name for item in fields(cast("Any", find(name))) if item.default is MISSING}
     return {key: wanted for key, wanted in resources_of(name).items() if key in required}
 
 
-def optional_resources(name: str) -> dict[str, type]:
+def optional_resources(name: str | type[Method]) -> dict[str, type]:
     """Those of its resources that the method can do without: a judge beside the model, say. Users name them like settings."""
     required = required_resources(name)
     return {field_name: wanted for field_name, wanted in resources_of(name).items() if field_name not in required}
@@ -142,7 +142,7 @@ def settings_of(name: str) -> dict[str, config.Setting]:
 
 @functools.cache
 def _settings_of(method: type[Method]) -> Mapping[str, config.Setting]:
-    optional = optional_resources(method.name)
+    optional = optional_resources(method)
     helps = {item.name: item.metadata.get("help", "") for one in (method, Measuring) for item in fields(cast("Any", one))}
     named = {
         key: config.Setting(key, str | None, None, f"{helps[key.rpartition('.')[2]]} Names {_PROTOCOLS[wanted]}.")
@@ -294,7 +294,7 @@ def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str
 
 def _helpers(method: Method) -> list[str]:
     """Fields for further models that were left empty."""
-    optional = optional_resources(method.name)
+    optional = optional_resources(type(method))
     return [key for key, wanted in optional.items() if wanted is LanguageModel and getattr(method, key) is None]
 
 

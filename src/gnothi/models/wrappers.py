@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from gnothi.events import ModelCall, emit
+from gnothi.own_code import running
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import derive
 from gnothi.types import (
@@ -174,7 +175,8 @@ class Traced(Wrapper):
 
         token = _hits.set(hits)
         try:
-            yield note
+            with running(f"model {self.name!r}"):
+                yield note
         finally:
             _hits.reset(token)
 

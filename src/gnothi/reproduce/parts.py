@@ -188,7 +188,7 @@ def _part(job: Job, source: Resource) -> Part:
     trainings = tuple(_rehearsed(one) if job.rehearse else one for one in recipe.trainings)
     part = Part(job, source, questions, _training_of(source, job), sample, model, index, graph, study, trainings)
     learnt = {one.name: str(part.learnt(one)) for one in trainings}
-    common = {**study.settings, **on.settings, **(recipe.rehearse if job.rehearse else {})}
+    common = {**_own({**study.settings, **on.settings}, job), **(recipe.rehearse if job.rehearse else {})}
     trainings = tuple(replace(one, settings=filled(one.settings, learnt)) for one in trainings)
     rows = tuple(
         _row(job, one, source.name, learnt) for one in study.variants if source.name not in recipe.rows[one.label].without
@@ -199,13 +199,17 @@ def _part(job: Job, source: Resource) -> Part:
 
 def _row(job: Job, variant: Variant, data: str, learnt: Mapping[str, str]) -> Variant:
     more = job.recipe.rows[variant.label].rehearse if job.rehearse else {}
-    own = {key: one for key, one in variant.settings.items() if not (job.rehearse and key.startswith("model."))}
     return replace(
         variant,
-        settings=filled({**own, **more}, learnt),
+        settings=filled({**_own(variant.settings, job), **more}, learnt),
         model=None if job.rehearse else variant.model,
         paper=tuple(one for one in variant.paper if one.dataset == data),
     )
+
+
+def _own(settings: Mapping[str, Any], job: Job) -> dict[str, Any]:
+    """Without what is said of the paper's model where another rehearses."""
+    return {key: one for key, one in settings.items() if not (job.rehearse and key.startswith("model."))}
 
 
 def _rehearsed(training: Training) -> Training:

@@ -18,7 +18,7 @@ from gnothi.calibration.file import Calibration
 from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, takes
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections, takes
 from gnothi.methods.steps.gating import threshold_of
 from gnothi.methods.steps.settings import PROBE, SECTION
 from gnothi.models.identity import declaration_of
@@ -94,6 +94,7 @@ def _check_common(study: Study, common: Mapping[str, Given]) -> None:
     for key in study.settings:
         if _section(key) in set(methods.names()) - set(names):
             raise InvalidSetting(f"{study.file}, settings: got {key}, but no variant is of the method {_section(key)}.")
+    check_sections(Settings(common), names)
     check_keys(Settings(common).plain({*_RESOURCES, *methods.names()}), names)
 
 

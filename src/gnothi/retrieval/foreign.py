@@ -38,11 +38,13 @@ Found = Sequence[tuple[Passage, Any]]
 
 @dataclass(frozen=True)
 class Foreign:
-    """``find`` asks the other framework for at most k passages, best first."""
+    """``find`` asks the other framework for at most k passages, best first; ``given`` is what it searches, where that is an
+    object of the caller's."""
 
     name: str
     find: Find
     seconds: float = SECONDS
+    given: Any = None
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         """Raises as ``search_among``."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.own_code import running
 from gnothi.protocols import Retriever
 from gnothi.retrieval.foreign import Foreign, Found, passage
 from gnothi.types import Passage, ScoredPassage
@@ -39,12 +40,15 @@ def as_retriever(given: Any, key: str = "index") -> Any:
     if isinstance(given, Retriever) and inspect.iscoroutinefunction(search):
         return given
 
-    async def find(query: str, k: int) -> Found:
-        found = search(query, k) if inspect.iscoroutinefunction(search) else await asyncio.to_thread(search, query, k)
-        return [_passage(one) for one in _listed(await found if inspect.isawaitable(found) else found)]
+    name = str(getattr(given, "name", None) or getattr(given, "__name__", type(given).__name__))
 
-    name = getattr(given, "name", None) or getattr(given, "__name__", type(given).__name__)
-    return Foreign(str(name), find)
+    async def find(query: str, k: int) -> Found:
+        with running(f"index {name!r}"):
+            found = search(query, k) if inspect.iscoroutinefunction(search) else await asyncio.to_thread(search, query, k)
+            found = await found if inspect.isawaitable(found) else found
+        return [_passage(one) for one in _listed(found)]
+
+    return Foreign(name, find, given=given)
 
 
 def _check_takes(given: Any, search: Any, key: str) -> None:

@@ -34,6 +34,9 @@ FINGERPRINTS = "fingerprints."
 """``fingerprints.KEY`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone
 has none."""
 
+OBJECTS = "objects."
+"""``objects.KEY`` tells where the code stands of what the setting ``KEY`` was given as: an object, or a function."""
+
 PRECISION = f"{FINGERPRINTS}model.dtype"
 """In which precision the model computes, known once it is open."""
 
@@ -221,7 +224,9 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
 
 def resource(key: str) -> str:
     """What a fingerprint is of, in a word: ``model`` for ``fingerprints.model.name``, say."""
-    return key.removesuffix(".name").rpartition(".")[2]
+    if (code := key.partition(OBJECTS)[2]).startswith("methods."):
+        return "code of the method"
+    return ("code of the " if code else "") + key.removesuffix(".name").rpartition(".")[2]
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -16,10 +16,11 @@ from gnothi.calibration.probes import check_probes, evaluating_warning, learnt_f
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, check_fits, name_of, plan_methods
-from gnothi.methods.registry import METHODS
 from gnothi.models.of_function import as_model
+from gnothi.models.scheme import FORM
+from gnothi.own_code import importable
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
-from gnothi.registry import GIVEN
+from gnothi.registry import Own
 from gnothi.retrieval.given import as_retriever
 from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
@@ -28,7 +29,6 @@ from gnothi.session.default_method import default_method
 from gnothi.session.searches import SearchSettings
 from gnothi.session.sources import LAB, check_model, model_settings, search_settings
 from gnothi.session.untrained import untrained
-from gnothi.signals.registry import SIGNALS
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def resolve(request: Request) -> Plan:
     if found is None or request.ignore_mismatch:
         return plan
     found.check_precision(_precision(request.model, models))
-    found.check_thinking(thinking_of(request.model, models))
+    found.check_form(form_of(request.model, models))
     return plan.in_precision(found.precision)
 
 
@@ -233,9 +233,10 @@ def together(plan: Plan, questions: Sequence[Question] = ()) -> Plan:
     return replace(plan, warnings=(*plan.warnings, warning)) if warning else plan
 
 
-def thinking_of(model: Any, models: Mapping[str, CallCache]) -> str | None:
-    """Whether the model of that name is to think, as its settings say; None where they do not."""
-    return getattr(models.get(model), "thinking", None) if isinstance(model, str) else None
+def form_of(model: Any, models: Mapping[str, CallCache]) -> dict[str, str]:
+    """How prompts of the model of that name are written, as far as its settings say."""
+    given = models.get(model) if isinstance(model, str) else None
+    return {key: str(one) for key in FORM if (one := getattr(given, key, None))}
 
 
 def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
@@ -332,6 +333,11 @@ def _sources(request: Request, planned: Sequence[PlannedMethod]) -> Sources:
             if key.partition(".")[0] in (MODEL_SECTION, INDEX_SECTION)
         )
     )
+    fuses = isinstance(index, str) and index.startswith("hybrid:")
+    for key, used in (("recogniser", reads_graph and graph), ("fusion", fuses), ("dense_weight", fuses)):
+        if not used and (one := request.settings.given.get(f"{INDEX_SECTION}.{key}")) is not None and one.shared:
+            nothing: dict[str, Any] = {key: None}
+            searches = replace(searches, **nothing)
     if searches.recogniser is not None and not (reads_graph and graph):
         why = "there is no graph: give <--graph PATH>" if reads_graph else "none of the methods reads one: leave it out"
         raise InvalidSetting(
@@ -370,6 +376,12 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
         address_of(execution.on)
     elif execution.gpus is not None:
         raise InvalidSetting(f"<--gpus>: got {execution.gpus:g} without a cluster, expected <--on ray> beside it.")
+    names = [str(method.name) for method in plan.methods]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidSetting(
+            f"methods: got two of the name {twice!r}, expected names to differ: rows bear them. Give one another name, or ask "
+            "them into two folders."
+        )
     if execution.workers <= 1 and execution.on is None:
         return
     given, instead = ("<--on>", "none") if execution.on else ("<--workers>", "1")
@@ -379,22 +391,20 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
             f"{got} with a model behind an API, expected {instead}: such a run waits for the server "
             "rather than computes, and one process counts what it costs. Raise <--set model.concurrency=...> instead."
         )
-    for what in _objects(plan):
+    for what in _objects(plan, execution.on is not None):
         raise InvalidSetting(
             f"{got} with {what}, which only this process knows, expected {instead}. Other processes "
-            "know what has a name: of this package, of a folder, or by another package's entry point."
+            "know what has a name: of this package, of a folder, by another package's entry point, or a function of a module."
         )
 
 
-def _objects(plan: Plan) -> Iterator[str]:
-    """What was given as an object."""
+def _objects(plan: Plan, on_others: bool) -> Iterator[str]:
+    """What was given as an object, but for methods and signals that another process of this machine can import."""
     for key in ("model", "index", "graph"):
         if (value := getattr(plan.sources, key)) is not None and not isinstance(value, str):
             yield f"the {key} {name_of(value)!r} as an object"
     for method in plan.methods:
-        if METHODS.entry(method.name).origin == GIVEN:
-            yield f"the method {method.name!r} as a class"
+        for kind, name in (("method", method.name), *(("signal", value) for value in method.values.values())):
+            if isinstance(name, Own) and (on_others or not importable(name.thing)):
+                yield f"the {kind} {name!r} as an object"
         yield from (f"{key} as an object" for key, (_, given) in method.named.items() if not isinstance(given, str))
-        for value in method.values.values():
-            if isinstance(value, str) and value in SIGNALS and SIGNALS.entry(value).origin == GIVEN:
-                yield f"the signal {value!r} as an object"

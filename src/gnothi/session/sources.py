@@ -35,7 +35,8 @@ __all__ = [
 
 
 def model_settings(specs: Sequence[str], settings: Settings) -> dict[str, CallCache]:
-    """What was given under ``model.``, by model: each takes what its kind has, and there is nothing that none of them has.
+    """What was given under ``model.``, by model: each takes what its kind has, and there is nothing that none of them has, but
+    for what a file or the environment says for other kinds.
 
     Raises UnknownName or InvalidSetting."""
     given = settings.section(MODEL_SECTION)
@@ -49,6 +50,8 @@ def model_settings(specs: Sequence[str], settings: Settings) -> dict[str, CallCa
                 "A key for an API is taken from the environment variable OPENAI_API_KEY."
             )
         if elsewhere := [where for where, kind in settings_listed().items() if key in config.settings_of(kind)]:
+            if given[key].shared:
+                continue
             raise InvalidSetting(
                 f"setting 'model.{key}' is of models {' and '.join(elsewhere)}, got {', '.join(specs)}. "
                 "`gnothi list models` lists what each kind takes."

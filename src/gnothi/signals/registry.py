@@ -26,13 +26,14 @@ def names() -> tuple[str, ...]:
 
 
 def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
-    """The name by which settings and records know a signal. One given as an object, or as a function, becomes known by its own
-    name.
+    """The name by which settings and records know a signal. One given as an object, as a function, or as ``module:object``
+    becomes known by its own name.
 
-    Raises InvalidSetting for an object that is no signal, or where its name is another's."""
-    if isinstance(signal, str):
+    Raises InvalidSetting for an object that is no signal, or where its name is another's; BrokenPlugin for a module that cannot
+    be imported."""
+    if isinstance(signal, str) and (signal in SIGNALS or ":" not in signal):
         return signal
-    found: Any = as_signal(signal)
+    found: Any = SIGNALS.imported(signal) if isinstance(signal, str) else as_signal(signal)
     lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(found, key)]
     if lacking or not isinstance(found.name, str):
         raise InvalidSetting(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import MODEL_SECTION
+from gnothi.methods.planned import MODEL_SECTION, check_sections
 from gnothi.models import LAB
 from gnothi.models.registry import scheme_of
 from gnothi.models.scheme import LABORATORYS
@@ -81,6 +81,7 @@ class Job:
 
     def settings_as(self, kind: type[S], name: str) -> S:
         """The settings of the thing that is trained. Raises UnknownName or InvalidSetting."""
+        check_sections(self.given, ())
         return config.build(kind, self.given.plain({MODEL_SECTION, *methods.names()}), name)
 
     def plan(self, method: str | None = None, given: Settings | None = None) -> Plan:

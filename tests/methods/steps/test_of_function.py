@@ -34,7 +34,7 @@ async def second_try(steps: gnothi.Steps, question: Unheard, k: int = 30, thresh
     """Search only where samples of the first answer disagree."""
     draft = await steps.draft(question, signal="consistency")
     if draft.uncertainty <= threshold:
-        return draft.answer
+        return draft
     return await steps.read(question, await steps.search(question, k))
 
 
@@ -296,7 +296,7 @@ def test_a_text_is_an_answer_and_takes_the_spelling_of_a_choice() -> None:
 @gnothi.method
 async def chosen(steps, question, signal: str = "consistency", threshold: float = 0.2):  # type: ignore[no-untyped-def]
     draft = await steps.draft(question, signal=signal)
-    return draft.answer if draft.uncertainty <= threshold else await steps.read(question, await steps.search(question, 3))
+    return draft if draft.uncertainty <= threshold else await steps.read(question, await steps.search(question, 3))
 
 
 @gnothi.method

@@ -27,13 +27,17 @@ LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """An answer from memory. ``text`` is the whole reply, on one line; ``uncertainty`` is the signal's, and infinite where the
-    reply says nothing, or that the model does not know."""
+class Draft(Answer):
+    """An answer from memory. ``reply`` is the whole reply, on one line; ``uncertainty`` is the signal's, and infinite where the
+    reply says nothing, or that the model does not know; ``measured`` is what is kept of it."""
 
-    answer: Answer
-    text: str
-    uncertainty: float
+    uncertainty: float = math.inf
+    reply: str = ""
+    measured: float | None = None
+
+    def kept(self) -> Answer:
+        """As rows have it."""
+        return Answer(self.text, self.rationale, self.evidence, self.measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,8 @@ class Steps:
         prompt = reader.reading(asked)
         measured = await self._measured(reader, prompt, signal is not None)
         answer = await reader.answer_from(self.model, prompt, measured)
-        return Draft(answer, " ".join(measured.greedy.text.split()), _doubt(measured))
+        reply = " ".join(measured.greedy.text.split())
+        return Draft(answer.text, answer.rationale, answer.evidence, _doubt(measured), reply, answer.uncertainty)
 
     async def search(self, query: Question | str, k: int) -> tuple[Passage, ...]:
         """The ``k`` best passages of the index, best first. Raises InvalidSetting where there is none."""

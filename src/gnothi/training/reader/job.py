@@ -9,7 +9,7 @@ from typing import Any
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.training import processes
 from gnothi.training.asking import Opening
@@ -36,6 +36,7 @@ class TrainableReader(Staged[Material, Example]):
     kind, stage = Material, "prompts"
 
     def __init__(self, job: Job, method: str = "rag") -> None:
+        method = methods.name_of(method)
         self.settings, asking = _settings(job.given, method)
         super().__init__(job)
         self.origin = job.origin(self.plan)
@@ -89,6 +90,7 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     """The training's settings, and the others. A method that can reason does not, unless told to: there are no chains of
     thought to learn from. Raises UnknownName or InvalidSetting."""
     require_prompts(method)
+    check_sections(given, [method])
     known, of_method = config.settings_of(ReaderTraining), methods.settings_of(method)
     plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
     check_keys(plain, [method], known)
