@@ -21,7 +21,7 @@ from typing import Any
 
 from gnothi import events, lab, methods
 from gnothi.concurrency import gather
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, EQUIVALENT, ask
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import score
@@ -203,7 +203,7 @@ async def judges(
     async def pairs(question: Question) -> list[Prompt]:
         with question_scope(0, question.id):
             samples = await model.sample(ask(ANSWER, question), TRIES, decoding)
-        texts = [text for one in samples.generations if not says_nothing(text := short_answer(one.text, question.text))]
+        texts = [text for one in samples.generations if not says_nothing(text := read_reply(one.text, question.text).answer)]
         forms = {normalized(text): text for text in reversed(texts)}
         others = [text for form, text in forms.items() if texts and form != normalized(texts[0])]
         return [Prompt(EQUIVALENT, question.text, choices=(texts[0], other)) for other in others]
