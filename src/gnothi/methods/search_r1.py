@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from gnothi import events
-from gnothi.methods.steps.parsing import read_reply
+from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import ask
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import search
@@ -114,7 +114,7 @@ class SearchR1(GenerationSettings):
         return self._answered(question, "", so_far, seen)
 
     def _answered(self, question: Question, text: str, reasoning: str, seen: tuple[Passage, ...]) -> Answer:
-        return Answer(read_reply(text, choices=question.choices).answer, reasoning.strip(), seen)
+        return Answer(as_choice(text, question.choices), reasoning.strip(), seen)
 
 
 def written(turn: Generation) -> str:
