@@ -319,9 +319,7 @@ def _generations(choices: Sequence[Choice], bill: Bill) -> tuple[Generation, ...
         generated = max(1, each + (row < left))
         of_these = min(generated, thought or _thought_over(choice, generated))
         tokens = choice.tokens or ()
-        counted = bill.prompt_tokens, generated, choice.thought, of_these
-        cut_off = not choice.closed and choice.finish == "length"
-        found.append(Generation(choice.text, tokens, choice.finish, *counted, thought_cut=cut_off))
+        found.append(Generation(choice.text, tokens, choice.finish, bill.prompt_tokens, generated, choice.thought, of_these))
     return tuple(found)
 
 
