@@ -25,7 +25,7 @@ from gnothi import lab
 from gnothi.concurrency import gather
 from gnothi.lab.probes import Probes
 from gnothi.lab.questions import facts_needed
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.models import LAB_FOLDER, load_model
 from gnothi.models.engine.loading import load
@@ -69,7 +69,7 @@ def measure(folder: Path, asked: Sequence[Question], probes: Probes) -> Measured
     async def ask_one(question: Question) -> tuple[float, bool]:
         answer = await model.generate(ask(ANSWER, question), Decoding(max_tokens=20, stop=("\n",)))
         yes, no = await model.score(ask(KNOW, question), (AFFIRMATIVE, NEGATIVE))
-        right = ANSWERS.correct(short_answer(answer.text), question.answers)
+        right = ANSWERS.correct(read_reply(answer.text).answer, question.answers)
         return probability_of_yes(yes.logprob, no.logprob), right
 
     async def ask_all() -> list[tuple[float, bool]]:

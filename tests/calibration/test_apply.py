@@ -191,25 +191,31 @@ def test_the_model_computes_as_it_was_calibrated(
 
 
 @pytest.mark.parametrize(
-    ("thinking", "given", "ignore_mismatch", "refused"),
+    ("key", "was", "given", "ignore_mismatch", "refused"),
     [
-        ("", "on", False, False),
-        ("off", "off", False, False),
-        ("off", "on", False, True),
-        ("high", "off", False, True),
-        ("off", "on", True, False),
+        ("thinking", "", "on", False, False),
+        ("thinking", "off", "off", False, False),
+        ("thinking", "off", "on", False, True),
+        ("thinking", "high", "off", False, True),
+        ("thinking", "off", "on", True, False),
+        ("renderer", "plain", "plain", False, False),
+        ("renderer", "auto", "plain", False, True),
+        ("renderer", "plain", "chat", False, True),
+        ("demonstrations", "auto", "skill-rag", False, True),
+        ("demonstrations", "skill-rag", "skill-rag", False, False),
+        ("demonstrations", "auto", "skill-rag", True, False),
     ],
 )
-def test_the_model_thinks_as_it_was_calibrated(
-    tmp_path: Path, thinking: str, given: str, ignore_mismatch: bool, refused: bool
+def test_prompts_have_the_form_that_was_calibrated(
+    tmp_path: Path, key: str, was: str, given: str, ignore_mismatch: bool, refused: bool
 ) -> None:
-    file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, thinking=thinking)
-    assert read(file).thinking == thinking
+    file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, form={key: was} if was else {})
+    assert read(file).form == ({key: was} if was else {})
     request = Request(
-        settings=read_settings(overrides=(f"model.thinking={given}",)), calibration=file, ignore_mismatch=ignore_mismatch
+        settings=read_settings(overrides=(f"model.{key}={given}",)), calibration=file, ignore_mismatch=ignore_mismatch
     )
     if refused:
-        with pytest.raises(OtherModel, match=rf"with thinking {thinking}, got it with thinking {given}"):
+        with pytest.raises(OtherModel, match=rf"with {key} {was}, got it with {key} {given}"):
             resolve(request)
     else:
         resolve(request)

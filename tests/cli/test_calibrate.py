@@ -37,7 +37,7 @@ def test_a_guarantee_from_recorded_outcomes(gnothi_json: Callable[..., Any], rec
     assert 1.5 < found["gate"]["threshold"] < 2.1
     assert found["guarantee"]["tested"] == 96
     assert found["guarantee"]["p"] <= 0.1
-    assert found["model"] == {"name": "", "fingerprint": "", "precision": "", "thinking": ""}
+    assert found["model"] == {"name": "", "fingerprint": "", "precision": ""}
     assert found["data"]["questions"] == 120
     assert tomllib.loads(out.read_text(encoding="utf-8")) == found
 

@@ -16,27 +16,28 @@ from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import Network, NetworkConformance
 from tests.models.tiny import ARCHITECTURES, CONTEXT, build_model
 
-PATHS = ("repeated", "forked")
+# A network without windows, and one with; the library's own attention is the same for all others.
+PLAIN = ("llama", "gemma3")
+OTHERS = [name for name in ARCHITECTURES if name not in PLAIN]
+CASES = [
+    *((name, path) for name in PLAIN for path in ("repeated", "forked")),
+    *(pytest.param((name, "forked"), marks=pytest.mark.slow) for name in OTHERS),
+]
 
 
-@pytest.fixture(scope="module", params=list(ARCHITECTURES))
-def architecture(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def reference(architecture: str) -> Any:
-    return build_model(architecture)
-
-
-@pytest.fixture(scope="module", params=PATHS)
-def path(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
+def case(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def running(architecture: str) -> Any:
-    return build_model(architecture)
+def reference(case: Any) -> Any:
+    return build_model(case[0])
+
+
+@pytest.fixture(scope="module")
+def running(case: Any) -> Any:
+    return build_model(case[0])
 
 
 class TestConformance(NetworkConformance):
@@ -45,11 +46,17 @@ class TestConformance(NetworkConformance):
         return Network(reference, tokenizer, Tagged(), CONTEXT)
 
     @pytest_asyncio.fixture
-    async def model(self, running: Any, tokenizer: Any, path: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
-        settings = ModelSettings(attention=path)
+    async def model(self, running: Any, tokenizer: Any, case: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+        settings = ModelSettings(attention=case[1])
         model = Batched(TransformersBackend(running, tokenizer, Tagged(), name="tiny", settings=settings))
         yield model
         await model.aclose()
+
+
+# How layers keep their weights: three to project, and one for all three, with a bias.
+@pytest.fixture(scope="module", params=["llama", "gpt_neox"])
+def architecture(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +74,8 @@ class TestPackedWeights(NetworkConformance):
     """Weights laid out for the CPU's kernels, against a model that keeps the library's layers."""
 
     @pytest.fixture
-    def network(self, reference: Any, tokenizer: Any) -> Network:
-        return Network(reference, tokenizer, Tagged(), CONTEXT)
+    def network(self, architecture: str, tokenizer: Any) -> Network:
+        return Network(build_model(architecture), tokenizer, Tagged(), CONTEXT)
 
     @pytest_asyncio.fixture
     async def model(self, laid_out: Any, tokenizer: Any) -> AsyncIterator[LanguageModel]:  # type: ignore[override]

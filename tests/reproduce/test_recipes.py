@@ -12,7 +12,7 @@ from gnothi.errors import InvalidInput, UnknownName
 from gnothi.methods import registry as methods
 from gnothi.methods.registry import settings_of
 from gnothi.reproduce import recipe, resources
-from gnothi.reproduce.learning import _FROM_RUN, _trainable
+from gnothi.reproduce.learning import FROM_RUN, _kind
 from gnothi.reproduce.parts import Job, parts
 from gnothi.reproduce.shown import listing
 from gnothi.reproduce.work import check
@@ -50,7 +50,7 @@ def test_trainings_exist_and_are_used(name: str, tmp_path: Path) -> None:
         every = [part.study.settings, *(row.settings for row in part.study.variants), *(one.settings for one in part.trainings)]
         used = {str(value) for settings in every for value in settings.values()}
         for training in part.trainings:
-            assert training.kind in _FROM_RUN or _trainable(training.kind)
+            assert training.kind in FROM_RUN or _kind(training.kind)
             assert str(part.learnt(training)) in used, f"{name}: nobody uses {training.name}"
     assert not found.trainings or all(source.training for source in found.data if not found.trainings[0].given.get("data"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import InvalidInput
-from gnothi.methods.steps.parsing import final_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, REASON, TASKS
 from gnothi.models.demonstrated import Demonstrated, demonstrated
 from gnothi.models.rendering import Plain
@@ -52,7 +52,7 @@ def test_the_short_set_is_shorter_and_its_answers_can_be_read() -> None:
         assert len(task.demonstrations) <= len(shipped()[key].demonstrations)
     for key in ("answer", "reason"):
         for one in shipped("short")[key].demonstrations:
-            answer = final_answer(one.answer) if key == "reason" else one.answer
+            answer = read_reply(one.answer).conclusion if key == "reason" else one.answer
             assert answer
             assert not one.passages or answer.removeprefix("the ") in " ".join(passage.text for passage in one.passages)
 

@@ -16,6 +16,7 @@ from gnothi.config import to_toml
 from gnothi.errors import MALFORMED, InvalidInput, OtherModel
 from gnothi.files import TOML_ERRORS, meant
 from gnothi.models.identity import Identity
+from gnothi.models.scheme import FORM
 from gnothi.notebook import listing
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
@@ -32,9 +33,9 @@ class Calibration:
     """``threshold`` may be infinite: always retrieve. ``fires`` says on which side of it: ``above``, or ``below`` for recorded
     signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
     probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
-    stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed and ``thinking``
-    as it was asked to, empty where nothing says. ``scores``: those it was chosen on, rising, as recorded, to tell whether later
-    ones are like them; none where they are not those of all questions. ``path``: the file it was read from."""
+    stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed, empty where
+    nothing says, and the ``form`` of its prompts, as far as it is known. ``scores``: those it was chosen on, rising, to tell
+    whether later ones are like them; none where they are not those of all questions. ``path``: the file it was read from."""
 
     method: str | None
     signal: str
@@ -52,7 +53,7 @@ class Calibration:
     failures: int = 0
     answers_of: str = ""
     precision: str = ""
-    thinking: str = ""
+    form: Mapping[str, str] = field(default_factory=dict)
     scores: tuple[float, ...] = ()
     path: Path | None = None
 
@@ -105,14 +106,16 @@ class Calibration:
                 "add <--ignore-mismatch>."
             )
 
-    def check_thinking(self, thinking: str | None) -> None:
-        """Raises OtherModel where the model thinks otherwise than it did; None where that is not known."""
-        if thinking not in (None, self.thinking) and self.thinking:
-            raise OtherModel(
-                f"the calibration {self.source} is of model {self.model.name!r} with thinking {self.thinking}, got it with "
-                f"thinking {thinking}, which moves scores. Use <--set model.thinking={self.thinking}>, calibrate with "
-                f"{thinking}, or add <--ignore-mismatch>."
-            )
+    def check_form(self, form: Mapping[str, str]) -> None:
+        """Raises OtherModel where prompts are written otherwise than they were; what is not known of either is not compared."""
+        for key in FORM:
+            was, now = self.form.get(key), form.get(key)
+            if was and now and was != now:
+                raise OtherModel(
+                    f"the calibration {self.source} is of model {self.model.name!r} with {key} {was}, got it with "
+                    f"{key} {now}, which moves scores. Use <--set model.{key}={was}>, calibrate with "
+                    f"{now}, or add <--ignore-mismatch>."
+                )
 
     def probability_wrong(self, score: float) -> float | None:
         """P(the answer from memory is wrong) of a score, by the Platt curve; None where the file holds none."""
@@ -190,7 +193,7 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
             {
                 "version": VERSION,
                 "made": {"date": calibration.date, "gnothi": calibration.gnothi},
-                "model": asdict(calibration.model) | {"precision": calibration.precision, "thinking": calibration.thinking},
+                "model": asdict(calibration.model) | {"precision": calibration.precision, **calibration.form},
                 "data": {
                     "name": calibration.dataset,
                     "fingerprint": calibration.data_fingerprint,
@@ -261,7 +264,7 @@ def read(path: Path) -> Calibration:
             failures=int(source.get("failures", 0)),
             answers_of=str(source.get("answers_of", "")),
             precision=str(model.get("precision", "")),
-            thinking=str(model.get("thinking", "")),
+            form={key: str(model[key]) for key in FORM if model.get(key)},
             scores=tuple(map(float, data.get("scores", {}).get("sorted", "").split())),
             metric=str(source["metric"]),
             date=str(made["date"]),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi.calibration.sentence_answers import check_seen
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.steps.settings import PROBE
+from gnothi.models.scheme import FORM
 from gnothi.runs.journal import PRECISION
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _MODEL = "model.name"
 @dataclass(frozen=True, slots=True)
 class Source:
     """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
-    ``precision`` and ``thinking`` are the model's, if known; ``failed`` are rows of questions left out of the sample,
+    ``precision`` and ``form`` (of prompts) are the model's, if known; ``failed`` are rows of questions left out of the sample,
     ``warnings`` what to tell of the rest; ``tried`` signals the one was chosen from. ``identity`` is the model's where it was
     recorded. ``judged``: the sample is not of all questions, but of answers that the gate trusted and somebody judged."""
 
@@ -42,7 +43,7 @@ class Source:
     fingerprint: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     precision: str = ""
-    thinking: str = ""
+    form: Mapping[str, str] = field(default_factory=dict)
     failed: Sequence[Row] = ()
     warnings: Sequence[str] = ()
     tried: int = 1
@@ -141,7 +142,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         fingerprint=fingerprint,
         settings=settings,
         precision=str(replay.settings.get(PRECISION, "")),
-        thinking=str(replay.settings.get("model.settings.thinking", "")),
+        form={key: str(one) for key in FORM if (one := replay.settings.get(f"model.settings.{key}"))},
         failed=_failed_of(replay),
     )
 

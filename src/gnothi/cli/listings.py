@@ -187,7 +187,7 @@ def _recipes(names: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         terminal.print_json([shown.listing(one) for one in found])
     elif names:
-        click.echo("\n\n".join("\n".join(shown.described(one, None)) for one in found))
+        click.echo("\n\n".join("\n".join(shown.described(one, shown.anywhere(one))) for one in found))
     else:
         click.echo("\n".join(shown.listed(found)))
         click.echo("What one needs: gnothi list recipes NAME. Run it: gnothi reproduce NAME --data FOLDER --out FOLDER")

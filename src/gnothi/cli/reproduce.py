@@ -131,7 +131,7 @@ def reproduce(
         check_only(job)
         if unused := next((flag for flag, file in files.items() if file), None):
             raise InvalidSetting(f"{unused}: got it without --out, and nothing runs without that. Give --out FOLDER, too.")
-        seen = outlook(job) if rehearse or data is not None else None
+        seen = outlook(job) if found.data or rehearse or data is not None else None
         if as_json:
             terminal.print_json(shown.listing(found) | ({"needs": seen.needs, "estimate": seen.estimate} if seen else {}))
         else:
@@ -196,16 +196,13 @@ def _say_where(runs: str, *written: Path | None) -> None:
 def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: bool) -> R:
     from gnothi.cli.progress import ProgressWatch
     from gnothi.cli.train import _bars
-    from gnothi.models import is_remote
     from gnothi.models.remote.budget import Budget
     from gnothi.reproduce.learning import Watching
-    from gnothi.reproduce.needs import models
-    from gnothi.reproduce.parts import parts
     from gnothi.reproduce.work import check
 
-    check(job)
+    planned = check(job)
     budget = Budget(job.max_cost, job.max_tokens)
-    remote = any(map(is_remote, models(parts(job))))
+    remote = any(plan.remote for one in planned for plan in one.plans.values())
     watch = ProgressWatch(job.recipe.name)
     with spending(budget, remote, job.out, lambda: watch.kept, err=as_json), watch:
         return run(job, Watching(lambda step: say(f"step: {step}"), watch, _bars()), budget)

@@ -58,4 +58,6 @@ class AdaptiveRAG(ReaderSettings):
             max_steps=self.max_steps,
             max_passages=self.max_passages,
             max_tokens=self.max_tokens,
+            extract=self.extract,
+            extra_calls=self.extra_calls,
         )

@@ -71,5 +71,7 @@ class LearnedCascade(ReaderSettings):
             max_steps=self.max_steps,
             max_passages=self.max_passages,
             max_tokens=self.max_tokens,
+            extract=self.extract,
+            extra_calls=self.extra_calls,
         )
         return await steps.going_on(question, passages)

@@ -11,12 +11,11 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, sentence
+from gnothi.methods.steps.parsing import bare, concludes, sentence, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask, require_text
-from gnothi.methods.steps.queries import bare, is_content
-from gnothi.methods.steps.repetition import reread, until_it_repeats
+from gnothi.methods.steps.queries import is_content
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.attention import deepest, needs_for_information, words_looked_at
 from gnothi.types import Answer, Attended, Capabilities, Passage, Question
@@ -25,7 +24,7 @@ _THETA = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Dragin(GenerationSettings):
+class Dragin(MethodSettings):
     """Cuts its text before an unsure token that later ones rely on, and searches for the words this token looks at."""
 
     model: LanguageModel
@@ -83,8 +82,8 @@ class Dragin(GenerationSettings):
             if concludes(continued.text) or concludes(_last(text)):
                 break
         chain = ask(REASON, question, held, text)
-        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt)
-        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt, self.extraction)
+        return await self.asked_again(self.model, question, answer)
 
     @property
     def _theta(self) -> float:

@@ -11,13 +11,12 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, final_answer, sentence
+from gnothi.methods.steps.parsing import concludes, read_reply, sentence, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask
-from gnothi.methods.steps.queries import certain_words, uncertain_spans
-from gnothi.methods.steps.repetition import adds_nothing, reread, until_it_repeats
+from gnothi.methods.steps.queries import adds_nothing, certain_words, uncertain_spans
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.kinds.least_likely import LeastLikely
@@ -50,7 +49,7 @@ ASK_FOR = Task(
 
 
 @dataclass(frozen=True, slots=True)
-class Flare(GenerationSettings):
+class Flare(MethodSettings):
     """Drafts sentence by sentence from memory; looks up and rewrites a sentence in which a token was improbable."""
 
     model: LanguageModel
@@ -109,8 +108,8 @@ class Flare(GenerationSettings):
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
         evidence, uncertainty = tuple(read.values()), doubt if chain else None
-        answer = await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty)
-        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        answer = await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty, self.extraction)
+        return await self.asked_again(self.model, question, answer)
 
     async def _queries(self, question: Question, chain: list[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.
@@ -120,7 +119,7 @@ class Flare(GenerationSettings):
         drafted = until_it_repeats(sentence(draft.text))
         if self.query == "masked" or not drafted:
             words = until_it_repeats(certain_words(draft, self.beta))
-            return [f"{question.text} {final_answer(words)}".strip() if concludes(drafted) else words or question.text]
+            return [f"{question.text} {read_reply(words).conclusion}".strip() if concludes(drafted) else words or question.text]
         passage = " ".join([question.text, *chain, drafted])
         return await questions_about(self.model, passage, draft, self.beta, self.decoding(SHORT_STOPS)) or [drafted]
 

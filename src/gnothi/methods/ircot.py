@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
-from gnothi.methods.steps import repetition
 from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.parsing import as_choice, concludes, final_answer, sentence
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.types import Answer, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
-class IRCoT(GenerationSettings):
+class IRCoT(MethodSettings):
     """Retrieve with the question, then one sentence and one retrieval in turns; a reader answers from all passages."""
 
     model: LanguageModel
@@ -47,7 +46,7 @@ class IRCoT(GenerationSettings):
                 break
             passages = await self._search(next_sentence, passages)
         answer = await self._read(question, passages, () if self.reread else tuple(chain))
-        return await repetition.reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        return await self.asked_again(self.model, question, answer)
 
     async def _search(self, query: str, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """``passages`` and what the query finds beyond them, up to the limit."""
@@ -59,11 +58,11 @@ class IRCoT(GenerationSettings):
 
     async def _read(self, question: Question, passages: tuple[Passage, ...], chain: tuple[str, ...]) -> Answer:
         so_far = " ".join(chain)
-        if answer := final_answer(so_far):
+        if chain and (answer := self.extraction.concluded(so_far)):
             return Answer(as_choice(answer, question.choices), so_far, passages)
         prompt = ask(REASON, question, passages, so_far)
         measured = await Perplexity().measure(self.model, prompt, self.decoding(CHAIN_STOPS))
-        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
         if self.reread:
             events.emit(events.Written(conclusion.rationale))
         return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, passages, measured.score)

@@ -7,7 +7,6 @@ found only passages judged useful are read (3.4), and the quizzes' answers are s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
@@ -16,16 +15,15 @@ from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
 from gnothi.filtering.utility import References, Useful
 from gnothi.methods.steps.gating import Agreement
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
 from gnothi.methods.steps.reader import Reason, reasons_about
-from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, MethodSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
-from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.assessment import Assessment, Schedule
 from gnothi.signals.judge import says_yes
@@ -34,7 +32,7 @@ from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Task
 
 
 @dataclass(frozen=True, slots=True)
-class KEQA(GenerationSettings):
+class KEQA(MethodSettings):
     """Splits the question into quizzes, looks up those answered inconsistently, and reads what a judge finds useful."""
 
     model: LanguageModel
@@ -120,11 +118,13 @@ class KEQA(GenerationSettings):
         answer, rationale = solved[0].answer, ""
         if not alone:
             reader = self.reader or self.model
-            whole_answer = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences)
+            whole_answer = await summarise(
+                self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences, self.extraction
+            )
             answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
             rationale = whole_answer.rationale
         found = Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
-        return await reread(self.reader or self.model, question, found, self.decoding(SHORT_STOPS))
+        return await self.asked_again(self.reader or self.model, question, found)
 
     @property
     def _nucleus(self) -> float:
@@ -137,7 +137,11 @@ class KEQA(GenerationSettings):
     async def _solve(self, quiz: Question, yes_no: bool) -> Solved:
         """From memory where the tries agree (section 3.3), else from the passages picked (section 3.4)."""
         task = self._told(ANSWER_YES_NO if yes_no else ANSWER)
-        read = _yes_or_no if yes_no else partial(short_answer, question=quiz.text)
+
+        def read(reply: str) -> str:
+            answer = self.extraction.short(reply, "" if yes_no else quiz.text)
+            return yes_or_no(answer) if yes_no else answer
+
         guess, disagreement = "", None
         if self.assess:
             assessment = Assessment(self._same, read, self.tries, self.alpha, self.schedule)
@@ -176,7 +180,3 @@ class KEQA(GenerationSettings):
 
     def _told(self, task: Task) -> Task:
         return task if self.demonstrations else replace(task, demonstrations=())
-
-
-def _yes_or_no(reply: str) -> str:
-    return yes_or_no(short_answer(reply))

@@ -15,11 +15,10 @@ from gnothi.concurrency import gather
 from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.gating import Gating, threshold_of
-from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
 from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
-from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -92,7 +91,7 @@ class SeaKR(SignalSettings):
         candidates = await (self._simple(question) if self.form == "simple" else self._multi_hop(question))
         best = least_uncertain(candidates)
         answer = Answer(as_choice(best.text, question.choices), best.rationale, best.evidence, best.score)
-        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        return await self.asked_again(self.model, question, answer)
 
     # --- several steps -------------------------------------------------------------------------------------------------
 
@@ -142,7 +141,10 @@ class SeaKR(SignalSettings):
         steps = fmean(step.uncertainty for step in rationale) if rationale else 0.0
         if rationale and not premises:  # a conclusion without premises is the chain
             so_far = ask(REASON, question, so_far=_joined(rationale))
-            concluded, uncertainty = await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS)), steps
+            concluded, uncertainty = (
+                await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS), self.extraction),
+                steps,
+            )
         else:
             read = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
             concluded, uncertainty = await self._chain(ask(REASON, question, read))
@@ -157,7 +159,9 @@ class SeaKR(SignalSettings):
 
     async def _chain(self, prompt: Prompt) -> tuple[Conclusion, float]:
         measured = await self._signal.measure(self.model, prompt, self.decoding(CHAIN_STOPS))
-        return await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS)), measured.uncertainty
+        return await conclude(
+            self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction
+        ), measured.uncertainty
 
     # --- one step ------------------------------------------------------------------------------------------------------
 
@@ -181,9 +185,9 @@ class SeaKR(SignalSettings):
 
     async def _simple_answer(self, strategy: str, prompt: Prompt, measured: Measured) -> Candidate:
         if asks_for_chain(prompt):
-            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
         else:
-            conclusion = Conclusion(short_answer(measured.greedy.text, prompt.question), "")
+            conclusion = Conclusion(self.extraction.short(measured.greedy.text, prompt.question), "")
         return Candidate(strategy, conclusion.answer, measured.uncertainty, conclusion.rationale, prompt.passages)
 
     # --- parts ---------------------------------------------------------------------------------------------------------

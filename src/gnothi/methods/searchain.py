@@ -13,15 +13,14 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import both
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
 from gnothi.methods.steps.reader import Reason, reasons_about
-from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, MethodSettings, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
-from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.judge import says_yes
 from gnothi.signals.kinds.perplexity import mean_probability
@@ -33,7 +32,7 @@ LOGPROBS = Capabilities(logprobs=True)
 
 
 @dataclass(frozen=True, slots=True)
-class SearChain(GenerationSettings):
+class SearChain(MethodSettings):
     """Plans and answers a chain of queries from memory, then lets retrieval complete and correct it node by node."""
 
     model: LanguageModel
@@ -81,9 +80,9 @@ class SearChain(GenerationSettings):
         if len(solved) == 1 and solved[0].question == question.text and not question.choices:
             answer = Answer(solved[0].answer, "", evidence, solved[0].disagreement)
         else:
-            found = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens)
+            found = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, extraction=self.extraction)
             answer = Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
-        return await reread(reader, question, answer, self.decoding(SHORT_STOPS))
+        return await self.asked_again(reader, question, answer)
 
     # --- one node ------------------------------------------------------------------------------------------------------
 
@@ -95,7 +94,7 @@ class SearChain(GenerationSettings):
             known, reply = await both(says_yes(self.model, Prompt(KNOW, query)), self.model.generate(prompt, decoding))
         else:
             known, reply = True, await self.model.generate(prompt, decoding)
-        answer = _read(query, reply.text)
+        answer = self._read(query, reply.text)
         if not known or says_nothing(answer):
             return Solved(query, UNKNOWN, "nothing")
         return Solved(query, answer, "memory")
@@ -111,7 +110,7 @@ class SearChain(GenerationSettings):
             return node
         reader = self.reader or self.model
         reply = await reader.generate(_asked(query, found), self.decoding(SHORT_STOPS))
-        read, confidence = _read(query, reply.text), mean_probability(reply)
+        read, confidence = self._read(query, reply.text), mean_probability(reply)
         if says_nothing(read):
             return node
         if node.source == "nothing":
@@ -123,6 +122,10 @@ class SearChain(GenerationSettings):
         events.emit(events.Decided("verify", "reader", confidence, self.theta, verdict, query))
         return node if verdict == "keep" else Solved(query, read, "passages", found, 1.0 - confidence)
 
+    def _read(self, query: str, reply: str) -> str:
+        answer = self.extraction.short(reply, query)
+        return yes_or_no(answer) if asks_yes_or_no(query) else answer
+
     async def _same(self, query: str, one: str, other: str) -> bool:
         if normalized(one) == normalized(other):
             return True
@@ -131,8 +134,3 @@ class SearChain(GenerationSettings):
 
 def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
     return ask(ANSWER_YES_NO if asks_yes_or_no(query) else ANSWER, Question("", query), passages)
-
-
-def _read(query: str, reply: str) -> str:
-    answer = short_answer(reply, query)
-    return yes_or_no(answer) if asks_yes_or_no(query) else answer

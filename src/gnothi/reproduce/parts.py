@@ -101,6 +101,11 @@ class Part:
             max_tokens=job.max_tokens,
         )
 
+    @property
+    def built(self) -> dict[str, Resource]:
+        """What is built first, an index or a graph, by where it is then opened."""
+        return {} if self.job.rehearse else _built(self.job, self.name)
+
     def learnt(self, training: Training) -> Path:
         """The folder of what is learnt: of the same questions by the same model it is the same for all recipes."""
         return self.job.learnt / _slug(self.learnt_from(training)) / _slug(self.model) / training.name
@@ -183,12 +188,13 @@ def _part(job: Job, source: Resource) -> Part:
         graph: str | None = LAB
     else:
         questions, model = place(source.questions, job), job.model or on.model or study.model or LAB
-        graph = _built("graph", on.graph or study.graph, job)
-        index, sample = _built("corpus", on.corpus or recipe.corpus, job) or graph, job.limit or recipe.questions
+        built = {one.kind: spec for spec, one in _built(job, source.name).items()}
+        graph, sample = built.get("graph"), job.limit or recipe.questions
+        index = built.get("corpus", graph)
     trainings = tuple(_rehearsed(one) if job.rehearse else one for one in recipe.trainings)
     part = Part(job, source, questions, _training_of(source, job), sample, model, index, graph, study, trainings)
     learnt = {one.name: str(part.learnt(one)) for one in trainings}
-    common = {**study.settings, **on.settings, **(recipe.rehearse if job.rehearse else {})}
+    common = {**_own({**study.settings, **on.settings}, job), **(recipe.rehearse if job.rehearse else {})}
     trainings = tuple(replace(one, settings=filled(one.settings, learnt)) for one in trainings)
     rows = tuple(
         _row(job, one, source.name, learnt) for one in study.variants if source.name not in recipe.rows[one.label].without
@@ -199,13 +205,17 @@ def _part(job: Job, source: Resource) -> Part:
 
 def _row(job: Job, variant: Variant, data: str, learnt: Mapping[str, str]) -> Variant:
     more = job.recipe.rows[variant.label].rehearse if job.rehearse else {}
-    own = {key: one for key, one in variant.settings.items() if not (job.rehearse and key.startswith("model."))}
     return replace(
         variant,
-        settings=filled({**own, **more}, learnt),
+        settings=filled({**_own(variant.settings, job), **more}, learnt),
         model=None if job.rehearse else variant.model,
         paper=tuple(one for one in variant.paper if one.dataset == data),
     )
+
+
+def _own(settings: Mapping[str, Any], job: Job) -> dict[str, Any]:
+    """Without what is said of the paper's model where another rehearses."""
+    return {key: one for key, one in settings.items() if not (job.rehearse and key.startswith("model."))}
 
 
 def _rehearsed(training: Training) -> Training:
@@ -241,12 +251,12 @@ def _training_of(source: Resource, job: Job) -> str:
     return place(source.training or source.questions, job)
 
 
-def _built(kind: str, name: str | None, job: Job) -> str | None:
-    """The folder of an index or a graph."""
-    if not name:
-        return None
-    found = resources.find(kind, name)
-    return f"{'dense:' if found.encoder else ''}{(job.data or Path()) / found.index}"
+def _built(job: Job, data: str) -> dict[str, Resource]:
+    """The index and the graph for that data set, by the spec that opens them."""
+    recipe, on = job.recipe, job.recipe.on.get(data, On())
+    named = (("corpus", on.corpus or recipe.corpus), ("graph", on.graph or recipe.study.graph)) if recipe.data else ()
+    found = [resources.find(kind, name) for kind, name in named if name]
+    return {f"{'dense:' if one.encoder else ''}{(job.data or Path()) / one.index}": one for one in found}
 
 
 def _usable(spec: str, source: Resource) -> list[Question]:

@@ -28,7 +28,7 @@ from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row, scored
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.opened import Key
-from gnothi.session.plan import Plan, thinking_of
+from gnothi.session.plan import Plan, form_of
 from gnothi.stats import guarantee
 from gnothi.stats.guarantee import EPSILON
 
@@ -80,7 +80,7 @@ async def collect(
         fingerprint=asked.fingerprint,
         settings=gate.settings,
         precision=shut_run.folder.precision,
-        thinking=thinking_of(plan.sources.model, plan.models) or "",
+        form=form_of(plan.sources.model, plan.models),
         failed=[row for row in [*shut, *open_] if row.failed],
     )
 
@@ -158,7 +158,7 @@ def made(source: Source, chosen: Chosen) -> Calibration:
         data_fingerprint=source.fingerprint,
         settings=source.settings,
         precision=source.precision,
-        thinking=source.thinking,
+        form=source.form,
         details=details_of(chosen, source.sign),
         scores=() if source.judged else kept_scores(source.sign * source.sample.scores),
     )

@@ -17,8 +17,9 @@ from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, check_fits, name_of, plan_methods
 from gnothi.models.of_function import as_model
+from gnothi.models.scheme import FORM
 from gnothi.own_code import importable
-from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.registry import Own
 from gnothi.retrieval.given import as_retriever
 from gnothi.runs.on_ray import address_of
@@ -117,6 +118,16 @@ class Plan:
         return any(map(is_remote, self.models))
 
     @property
+    def opens(self) -> Iterator[tuple[type, Any]]:
+        """The protocol and the name, or the object, of everything that is opened to answer."""
+        searches = self.sources.searches
+        yield from ((LanguageModel, model) for model in (self.sources.model, *self.models))
+        yield from ((Retriever, one) for one in (self.sources.index,) if one is not None)
+        yield from ((KnowledgeGraph, one) for one in (self.sources.graph,) if one is not None)
+        yield from ((Reranker, one) for one in (searches.reranker,) if one is not None)
+        yield from (one for method in self.methods for one in method.named.values())
+
+    @property
     def trusting(self) -> list[str]:
         """The methods whose gate was told never to fire."""
         return [method.name for method in self.methods if method.never_retrieves]
@@ -206,7 +217,7 @@ def resolve(request: Request) -> Plan:
     if found is None or request.ignore_mismatch:
         return plan
     found.check_precision(_precision(request.model, models))
-    found.check_thinking(thinking_of(request.model, models))
+    found.check_form(form_of(request.model, models))
     return plan.in_precision(found.precision)
 
 
@@ -222,9 +233,10 @@ def together(plan: Plan, questions: Sequence[Question] = ()) -> Plan:
     return replace(plan, warnings=(*plan.warnings, warning)) if warning else plan
 
 
-def thinking_of(model: Any, models: Mapping[str, CallCache]) -> str | None:
-    """Whether the model of that name is to think, as its settings say; None where they do not."""
-    return getattr(models.get(model), "thinking", None) if isinstance(model, str) else None
+def form_of(model: Any, models: Mapping[str, CallCache]) -> dict[str, str]:
+    """How prompts of the model of that name are written, as far as its settings say."""
+    given = models.get(model) if isinstance(model, str) else None
+    return {key: str(one) for key in FORM if (one := getattr(given, key, None))}
 
 
 def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:

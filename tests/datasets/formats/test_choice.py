@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gnothi.datasets import Record, data_sets, load
 from gnothi.datasets.formats import choice
 from gnothi.errors import InvalidInput
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, read_reply
 from tests import made_data as made
 from tests.cases import each
 
@@ -160,7 +160,7 @@ def lost_as_a_reply(data: Path) -> list[str]:
         for name, *_ in FILES
         for question in load(str(data / name))
         for choice in question.choices
-        if as_choice(short_answer(choice), question.choices) != choice
+        if as_choice(read_reply(choice).answer, question.choices) != choice
     ]
 
 

@@ -65,9 +65,13 @@ def test_limits_change_nothing_but_the_batches(
 
 
 @pytest.mark.parametrize(
-    "error", [torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried"), MemoryError()]
+    ("where", "error"),
+    [
+        ("step", torch.OutOfMemoryError("x")),
+        ("step", RuntimeError("can't allocate memory: you tried")),
+        ("admit", MemoryError()),
+    ],
 )
-@pytest.mark.parametrize("where", ["step", "admit"])
 def test_running_out_of_memory_halves_the_batch_and_goes_on(
     build: Callable[..., TransformersBackend],
     expected: list[list[str]],

@@ -119,8 +119,10 @@ def test_limits_that_leave_no_room_are_refused(setting: str, llama: Any, tokeniz
         TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=settings)
 
 
-@pytest.mark.parametrize("attention", ["forked", "repeated"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("architecture", "attention"),
+    [*((name, "forked") for name in ARCHITECTURES), ("llama", "repeated"), ("gemma3", "repeated")],
+)
 def test_many_prompts_with_one_token_to_score(architecture: str, attention: Attention, tokenizer: Any) -> None:
     """Against one plain pass over each whole text: some begin with the same 90 words, some alike in part, some are short."""
     words = [f"w{(number * 7) % 42}" for number in range(130)]
@@ -134,16 +136,17 @@ def test_many_prompts_with_one_token_to_score(architecture: str, attention: Atte
     backend = backend_of(model, tokenizer, attention)
     asked = [Score(prompt, ("Yes", "No") if number % 3 else ("No", "Yes who")) for number, prompt in enumerate(prompts)]
     # A second time, when beginnings are held.
-    for results in (backend.run(asked), backend.run(asked)):
-        for request, result in zip(asked, results, strict=True):
-            assert isinstance(result, tuple)
-            for continuation, score in zip(request.continuations, result, strict=True):
+    for request, *results in zip(asked, backend.run(asked), backend.run(asked), strict=True):
+        for number, continuation in enumerate(request.continuations):
+            ids = tokenizer(join(Tagged().render(request.prompt), continuation), return_tensors="pt")["input_ids"]
+            count = len(continuation.split())
+            with torch.inference_mode():
+                logits = torch.log_softmax(model(input_ids=ids[:, :-1], use_cache=False).logits[0, -count:].float(), dim=-1)
+            expected = logits.gather(1, ids[0, -count:, None])[:, 0].tolist()
+            for result in results:
+                assert isinstance(result, tuple)
+                score = result[number]
                 assert isinstance(score, ContinuationScore)
-                ids = tokenizer(join(Tagged().render(request.prompt), continuation), return_tensors="pt")["input_ids"]
-                count = len(continuation.split())
-                with torch.inference_mode():
-                    logits = torch.log_softmax(model(input_ids=ids[:, :-1], use_cache=False).logits[0, -count:].float(), dim=-1)
-                expected = logits.gather(1, ids[0, -count:, None])[:, 0].tolist()
                 assert score.logprobs == pytest.approx(expected, abs=1e-4)
     assert (backend.statistics["reused_tokens"] > 40 * 60) is (attention == "forked")
     backend.close()

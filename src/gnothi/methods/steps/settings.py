@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from gnothi.errors import InvalidSetting
+from gnothi.methods.steps.chain import reread
+from gnothi.methods.steps.extraction import EXTRACTIONS, Extraction, ExtractionName
 from gnothi.methods.steps.gating import AnyGating
+from gnothi.protocols import LanguageModel
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.probe import Probe
-from gnothi.types import Capabilities, Decoding, Position, Site, StateSpec
+from gnothi.types import Answer, Capabilities, Decoding, Position, Question, Site, StateSpec
 
 T = TypeVar("T")
 
@@ -54,6 +57,9 @@ class GenerationSettings:
     """How a reply is generated: greedily, up to a length (SeaKR, section 4.1.3)."""
 
     max_tokens: int = setting(100, "Tokens a continuation may have.", at_least=1)
+    extract: ExtractionName = setting(
+        "gnothi", "How an answer is cut out of a reply: our way, as the code of that paper does, or not at all (whole)."
+    )
 
     group: ClassVar[str] = "replies"
     """What the settings are listed under that methods share by this base."""
@@ -73,6 +79,27 @@ class GenerationSettings:
     def decoding(self, stop: tuple[str, ...]) -> Decoding:
         """Greedy, up to ``stop``."""
         return Decoding(max_tokens=self.max_tokens, stop=stop)
+
+    @property
+    def extraction(self) -> Extraction:
+        return EXTRACTIONS[self.extract]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSettings(GenerationSettings):
+    """What a method of ours does beyond its paper."""
+
+    extra_calls: bool = setting(
+        True,
+        "Ask again, for a short answer, where an answer only repeats the question or a worked example; false: no call that the "
+        "paper does not make, and no answer tidied.",
+    )
+
+    group: ClassVar[str] = "calls"
+
+    async def asked_again(self, model: LanguageModel, question: Question, answer: Answer) -> Answer:
+        """The answer, or one asked for in its place (``chain.reread``)."""
+        return await reread(model, question, answer, self.decoding(SHORT_STOPS)) if self.extra_calls else answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +155,7 @@ def settings_of(signal: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignalSettings(GenerationSettings):
+class SignalSettings(MethodSettings):
     """How the uncertainty of a reply is measured."""
 
     measuring: Measuring = field(default=Measuring(), metadata={"section": SECTION})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gnothi.concurrency import gather
 from gnothi.methods.steps.multiple_choice import ChoiceScore, scores_of
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import exact_match
 from gnothi.protocols import LanguageModel
@@ -43,7 +43,7 @@ async def _assess(model: LanguageModel, example: Example, by: ChoiceScore, max_t
         return float(chosen == target), _loss(scored[choices.index(target)])
     reply = await model.generate(example.prompt, Decoding(max_tokens, stop=SHORT_STOPS))
     (gold,) = await model.score(example.prompt, (target,))
-    return exact_match(short_answer(reply.text), example.question.answers), _loss(gold)
+    return exact_match(read_reply(reply.text).answer, example.question.answers), _loss(gold)
 
 
 def _loss(score: ContinuationScore) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 from gnothi.models import LAB_FOLDER
-from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker
+from gnothi.session.fingerprints import Named
 from gnothi.training import processes
 from gnothi.training.asking import Opening
 from gnothi.training.collecting import Finding
@@ -45,6 +46,12 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         self.graph = job.or_lab(job.graph, lacking)
         self.named, self.recorded = {"graph": (KnowledgeGraph, self.graph)}, of_settings("pairs", self.settings.pairs)
         self.training = of_named(base=(Reranker, base)) | of_settings("training", self.settings, "pairs")
+
+    @property
+    def opens(self) -> Iterator[Named]:
+        """Only pairs with facts out of the model need the model."""
+        yield from (one for one in super().opens if self.settings.pairs.internal or one[0] is not LanguageModel)
+        yield Reranker, self.base
 
     def memory(self) -> Memory | None:
         full = Tuning(adapter="full")

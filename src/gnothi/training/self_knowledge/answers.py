@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.protocols import LanguageModel
 from gnothi.runs.journal import read_lines
@@ -65,7 +65,7 @@ async def sample(asked: Asked, model: LanguageModel, settings: AnswerSettings) -
     """What is found out about one question, which is put as every method puts it when it wants a short answer."""
     question = asked.question
     samples = await model.sample(ask(ANSWER, question, asked.passages), settings.n, settings.decoding)
-    answers = [short_answer(generation.text) for generation in samples.generations]
+    answers = [read_reply(generation.text).answer for generation in samples.generations]
     correct = [settings.correct(answer, question.answers, question.choices) for answer in answers]
     return {
         **_shown(asked.sentence),

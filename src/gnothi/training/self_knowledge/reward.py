@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, read_reply
 from gnothi.metrics import METRICS
 
 INDIFFERENT = (math.sqrt(5) - 1) / 2
@@ -44,7 +44,7 @@ def judge(reply: str, golds: Sequence[str], choices: Sequence[str], correct: Cor
     found = _YES.match(reply)
     if not found:
         return "neither"
-    return "right" if correct(short_answer(reply[found.end() :]), golds, choices) else "wrong"
+    return "right" if correct(read_reply(reply[found.end() :]).answer, golds, choices) else "wrong"
 
 
 def reward(verdict: Verdict, acc_rate: float) -> float:

@@ -37,7 +37,7 @@ class TrainableReference(Trainable[Labelling]):
 
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Labelling:
         # An encoder that cannot be opened is told before there is a folder.
-        if self.encoder != LEXICAL:
+        if self.encoder and self.encoder != LEXICAL:
             with sources.watch.waiting(f"opening encoder {self.encoder} ..."):
                 self._opened = SentenceEncoder(self.encoder)
         return await super().opened(questions, about, sources)

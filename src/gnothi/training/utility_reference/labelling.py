@@ -18,7 +18,7 @@ from gnothi.events import Usage
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.reference import FORMAT, HEADER, LABELS, VECTORS, labelled_in
 from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
 from gnothi.metrics import f1
@@ -108,9 +108,9 @@ async def _answer(question: Question, passages: Sequence[Passage], model: Langua
     if settings.reasons(question):
         prompt = ask(REASON, question, passages)
         reply = await model.generate(prompt, settings.decoding(CHAIN_STOPS))
-        answer = (await conclude(model, prompt, reply, short)).answer
+        answer = (await conclude(model, prompt, reply, short, settings.extraction)).answer
     else:
-        answer = short_answer((await model.generate(ask(ANSWER, question, passages), short)).text)
+        answer = settings.extraction.short((await model.generate(ask(ANSWER, question, passages), short)).text, "")
     return as_choice(answer, question.choices)
 
 

@@ -1,59 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnothi import events
-from gnothi.methods.steps.repetition import adds_nothing, copies_an_example, only_repeats, reread, until_it_repeats
+from gnothi.methods.steps.chain import copies_an_example, only_repeats, reread
 from gnothi.signals.replies import normalized
 from gnothi.testing.model import Scripted
 from gnothi.types import Answer, Decoding, Passage, Question
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("He is Canadian-born, Canadian-born, Canadian-born, Canadian", "He is Canadian-born,"),
-        ("British-Irish-Irish-Irish-Irish", "British-Irish"),
-        ("in 1939-1945 and 1914-1918 --- the wars", "in 1939-1945 and 1914-1918 --- the wars"),
-        ("She was born in Ulm. She was born in Ulm. So", "She was born in Ulm."),
-        ("a member of the board, a member of the board", "a member of the board,"),
-        ("New York, New York is very very big", "New York, New York is very very big"),
-        ("New York New York New York", "New York"),
-        ("He that is born is he that is born", "He that is born is he that is born"),
-        ("about 200.200.200.200.200.200.200 miles", "about 200."),
-        ("1,000,000,000,000 or 33.333.333.333", "1,000,000,000,000 or 33.333.333.333"),
-        ("hahahahahahahaha", "ha"),
-        ("1000000000000000 and 111111111111111", "1000000000000000 and 111111111111111"),
-        ("1,000,000,000,000,000,000,000,000,000", "1,000,000,000,000,000,000,000,000,000"),
-        ("see ............ below", "see ............ below"),
-        ("", ""),
-    ],
-)
-def test_until_it_repeats(text: str, kept: str) -> None:
-    assert until_it_repeats(text) == kept
-
-
-@given(st.lists(st.sampled_from("ab"), max_size=12), st.lists(st.sampled_from("cdefg"), min_size=1, max_size=16, unique=True))
-def test_whatever_goes_round_is_said_once(before: list[str], round: list[str]) -> None:
-    kept = until_it_repeats(" ".join([*before, *round * 3])).split()
-    assert len(kept) <= len(before) + len(round)
-    assert [*before, *round][: len(kept)] == kept
-    assert until_it_repeats(" ".join(kept)).split() == kept
-
-
-@pytest.mark.parametrize(
-    ("sentence", "chain", "nothing"),
-    [
-        ("Mira was born in Ulm.", [], False),
-        ("She was born in Ulm.", ["Mira was born in Ulm."], True),
-        ("Ulm is a town.", ["Mira was born in Ulm."], False),
-        ("It was.", ["Mira was born in Ulm."], True),
-    ],
-)
-def test_adds_nothing(sentence: str, chain: list[str], nothing: bool) -> None:
-    assert adds_nothing(sentence, chain) is nothing
 
 
 @pytest.mark.parametrize(
