@@ -86,8 +86,8 @@ class PromptTooLong(UsageError):
         room = f", with {thought} for a thought, which <--set model.thinking_tokens=...> makes fewer" if thought else ""
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included{room}), expected at most {limit}. "
-            "Shorten the question, retrieve fewer passages (<--set k=...>) or use a model with a longer context. A limit that "
-            "is not the model's own is another with <--set model.context=...>."
+            "Shorten the question, retrieve fewer passages (<--set k=...>), ask for less (<--set max_tokens=...>) or use a "
+            "model with a longer context. A limit that is not the model's own is another with <--set model.context=...>."
         )
 
 

@@ -70,6 +70,8 @@ def as_question(question: object, choices: Sequence[str] = ()) -> Question:
         raise InvalidInput("question: got an empty text, expected a question.")
     if isinstance(choices, str):
         raise InvalidInput(f"choices: got the text {choices!r:.60}, expected a list of texts.")
+    if any(not isinstance(one, str) or not one.strip() for one in choices) or len(set(choices)) < len(choices):
+        raise InvalidInput(f"choices: got {choices!r:.80}, expected different texts, none of them empty.")
     return Question(QUESTION_ID, question.strip(), choices=tuple(choices))
 
 

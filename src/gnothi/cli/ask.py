@@ -16,13 +16,11 @@ from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, carried_out
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput
-from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.runs.rows import Row
     from gnothi.session.plan import Plan
 
-QUESTION_ID = "ask"
 _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisions", "cost")
 
 
@@ -103,7 +101,7 @@ def _many(
     from gnothi.report.terminal import console as terminal
     from gnothi.session.plan import resolve, unanswered, with_questions
 
-    plan = resolve(sources.request([method] if method else None, thresholds))
+    plan = resolve(sources.request(None if method is None else [method], thresholds))
     plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
     with carried_out(plan, sources, out, as_json=True) as evaluation:
         rows = evaluation.rows
@@ -135,9 +133,10 @@ def _one(
     trace: bool,
 ) -> None:
     from gnothi.api.ask import ask_once, plan_of
+    from gnothi.api.given import as_question
 
-    question = Question(QUESTION_ID, text, choices=choices)
-    plan = plan_of(sources.request([method] if method else None, thresholds), seed)
+    question = as_question(text, choices)
+    plan = plan_of(sources.request(None if method is None else [method], thresholds), seed)
     if sys.stderr.isatty() and not as_json:  # what loads meanwhile takes seconds
         say(_described(plan))
 

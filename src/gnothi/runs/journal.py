@@ -137,7 +137,7 @@ def read_config(path: Path) -> dict[str, Any]:
     file = path / CONFIG
     try:
         found = flatten(tomllib.loads(regular(file).read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if not path.exists():
             raise InvalidInput(
                 f"there is no folder {path}. {meant(path)}Expected one written by `gnothi eval --out`."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ Standing = dict[str, tuple[Passage, str]]
 Encode = EncodePassages | None
 
 
-class ServerWriter:
+class ServerWriter(ABC):
     """The part of a ``targets.Writer`` that tells new passages from standing ones. ``content`` is what was noted of the content
     before, ``lost`` are the origins that have lost passages."""
 
@@ -53,13 +54,13 @@ class ServerWriter:
     def _storable(self, given: Passage) -> Passage:
         return given.storable()
 
+    @abstractmethod
     def _standing(self, ids: Sequence[str]) -> Standing:
         """Those of these ids that are there, or will be with the next commit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _write(self, written: Mapping[str, tuple[Passage, str]]) -> None:
         """Put each in the place of the one with the same id."""
-        raise NotImplementedError
 
     def _note(self, *change: str) -> None:
         """What tells this content from the one before the change."""
