@@ -100,7 +100,7 @@ def spec(given: object) -> MethodSpec:
 
     Raises UnknownName, BrokenPlugin for a module that cannot be imported, InvalidSetting for what is no method."""
     if isinstance(given, Own) or (isinstance(given, str) and ":" not in given):
-        return replace(_spec_of(METHODS.find(given)), name=given)
+        return _spec_of(given, METHODS.find(given))
     found: Any = METHODS.imported(given) if isinstance(given, str) else as_method(given)
     lacking = [key for key in ("name", "needs", "__call__") if not hasattr(found, key)]
     if not isinstance(found, type) or lacking or not is_dataclass(found):
@@ -110,11 +110,11 @@ def spec(given: object) -> MethodSpec:
             f"class that does what gnothi.protocols.Method says (a frozen dataclass).{lacks}"
         )
     known = cast("type[Method]", found)
-    return replace(_spec_of(known), name=METHODS.add(known.name, known))
+    return _spec_of(METHODS.add(known.name, known), known)
 
 
 @functools.cache
-def _spec_of(method: type[Any]) -> MethodSpec:
+def _spec_of(name: str, method: type[Any]) -> MethodSpec:
     """Resolving a class's annotations takes milliseconds, and a plan asks many times."""
     without = {item.name for item in fields(method) if item.default is MISSING}
     resources = _resources_of(method)
@@ -125,7 +125,7 @@ def _spec_of(method: type[Any]) -> MethodSpec:
         for key, wanted in optional.items()
     }
     return MethodSpec(
-        method.name,
+        name,
         method,
         config.settings_of(method) | named,
         {key: wanted for key, wanted in resources.items() if key in without},
@@ -293,7 +293,7 @@ def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str
 
 def _helpers(method: Method) -> list[str]:
     """Fields for further models that were left empty."""
-    optional = _spec_of(type(method)).optional
+    optional = _spec_of(method.name, type(method)).optional
     return [key for key, wanted in optional.items() if wanted is LanguageModel and getattr(method, key) is None]
 
 
