@@ -96,9 +96,12 @@ def test_describe() -> None:
     assert next(iter(settings)) == "form"
     assert settings["candidates"].default is None
     assert not any(key.startswith("signal.") for key in settings)
-    assert description.shared == ("signal", "replies")
+    assert description.shared == ("signal", "calls", "replies")
     shared = {group: {one.key: one.default for one in found} for group, found in methods.shared_settings().items()}
-    assert (shared["signal"]["signal.samples"], shared["replies"]) == (20, {"max_tokens": 100})
+    assert (shared["signal"]["signal.samples"], shared["replies"]) == (
+        20,
+        {"max_tokens": 100, "extract": "gnothi"},
+    )
     assert methods.describe("direct").resources == {"model": LanguageModel}
 
 
@@ -111,7 +114,11 @@ def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")
     assert "none: the main one" in settings["judge"].help
-    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings) - {"max_tokens"}
+    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings) - {
+        "max_tokens",
+        "extract",
+        "extra_calls",
+    }
 
 
 def test_resources_a_method_can_do_without() -> None:
