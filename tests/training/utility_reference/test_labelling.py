@@ -225,3 +225,12 @@ def test_another_encoder_keeps_the_labels(tmp_path: Path, monkeypatch: pytest.Mo
     build(tmp_path / "out", model)
     assert content(tmp_path / "out") == before
     assert not (tmp_path / "out" / VECTORS).exists()
+
+
+@pytest.mark.parametrize("kind", ["", "two_hop"])
+async def test_answers_without_worked_examples(kind: str) -> None:
+    model = Scripted(lambda _: "It was so. So the answer is one.")
+    question = Question("q", "Who was it?", ("one",), kind=kind)
+    await label(question, model, ScriptedRetriever([Passage("p", "It was one.")]), UtilitySettings(demonstrations=False))
+    assert len(model.prompts) == 2
+    assert all(not prompt.task.demonstrations and prompt.task.instruction for prompt in model.prompts)
