@@ -177,7 +177,8 @@ def test_a_failed_question_is_left_out_and_tried_again(tmp_path: Path) -> None:
     header = build(tmp_path, Scripted(script))
     assert (header["questions"], header["failures"]) == (12, 1)
     line = json.loads((tmp_path / LABELS).read_text().splitlines()[3])
-    assert (line["question_id"], "no luck" in line["error"]["message"]) == ("q3", True)
+    assert (line["question_id"], line["error"]["type"]) == ("q3", "CodeFailed")
+    assert "no luck" in line["error"]["message"]
     model = Scripted(lambda _: "one")
     assert build(tmp_path, model)["failures"] == 0
     assert {prompt.question for prompt in model.prompts} == {"Question 3?"}
@@ -224,3 +225,12 @@ def test_another_encoder_keeps_the_labels(tmp_path: Path, monkeypatch: pytest.Mo
     build(tmp_path / "out", model)
     assert content(tmp_path / "out") == before
     assert not (tmp_path / "out" / VECTORS).exists()
+
+
+@pytest.mark.parametrize("kind", ["", "two_hop"])
+async def test_answers_without_worked_examples(kind: str) -> None:
+    model = Scripted(lambda _: "It was so. So the answer is one.")
+    question = Question("q", "Who was it?", ("one",), kind=kind)
+    await label(question, model, ScriptedRetriever([Passage("p", "It was one.")]), UtilitySettings(demonstrations=False))
+    assert len(model.prompts) == 2
+    assert all(not prompt.task.demonstrations and prompt.task.instruction for prompt in model.prompts)
