@@ -233,6 +233,7 @@ REFUSED: list[tuple[str, Any, str | None, str]] = [
         ("q.json", [TWO_WIKI | {"evidences": one}], None, r"item 1: got evidences = .*\[subject, relation, object\]")
         for one in ("Ann", [["Ann", "born"]], [3])
     ),
+    ("q.json", [{"id": "2hop__1", "question": "Q?", "answer": "x", "paragraphs": [1]}], "musique", "a list of objects"),
     ("q.json", [STRATEGYQA | {"decomposition": "Is #1?"}], None, r"item 1: got decomposition = 'Is #1\?', expected a list"),
     ("q.json", of_iirc({"question": "?"}), None, "got questions of another shape"),
     ("q.json", of_iirc(asked("q", type="date")), None, "expected span, binary, value or none"),

@@ -21,6 +21,7 @@ from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import as_filters
 from gnothi.retrieval.listing import delete_sources
 from gnothi.retrieval.registry import index_fingerprint, open_index
+from gnothi.retrieval.targets import target
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 from gnothi.types import Passage
 from tests.retrieval.dense import words
@@ -318,6 +319,14 @@ def test_what_a_kill_left_of_a_file_that_then_changed_goes(backend: Backend, mon
             built(backend)
     built(backend, CORPUS[:2])
     assert {key: bare(one) for key, one in backend.stored("passages").items()} == {one.id: one for one in CORPUS[:2]}
+
+
+def test_what_stands_there_is_not_written_again(backend: Backend) -> None:
+    one = Passage("a", "Herons fish.", "Birds")
+    with target(backend.spec("again"), 100) as opened:
+        for expected in ("added", "standing"):
+            assert opened.writer.put_all([(one, "o")]) == [expected]
+            opened.writer.commit()
 
 
 @pytest.mark.slow
