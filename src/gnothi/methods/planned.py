@@ -80,16 +80,15 @@ def plan_methods(given: Sequence[object], settings: Settings, model: Any = None)
     (``seakr.threshold``), which win over plain ones of the same layer or one below; and with the defaults that they have for
     the main ``model``. Text becomes typed values here, and nowhere behind it.
 
-
     A plain key must be a setting of at least one of them, or else of signals: ``samples`` is ``signal.samples``. That
     must be a setting of a signal that one of them measures. What a file or the environment says, which serve many commands,
     may also be for other methods and signals. Raises UnknownName (for names and settings) and InvalidSetting.
     """
     known = {one.name: one for one in map(methods.spec, given)}
-    check_sections(settings, known)
     plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *METHODS.names()})
     own = {name: settings.section(name) for name in known}
     plain = _qualified(plain, {key for one in known.values() for key in one.settings})
+    check_sections(settings, known)
     check_keys(plain, [*known])
     planned = tuple(_planned(one, plain, own[one.name], model) for one in known.values())
     for key, value in plain.items():
