@@ -110,7 +110,7 @@ def test_all_rows_read_as_many_passages_a_search() -> None:
 
 @pytest.mark.parametrize("label", ["SeaKR", "FLARE", "DRAGIN", "Self-RAG"])
 def test_a_simple_question_takes_one_search(label: str) -> None:
-    unsure = Scripted(lambda _: Reply("It was once, long ago, in Orvel.", (-3.0,), 9.0), thresholds={"rind": 0.0})
+    unsure = Scripted(lambda _: Reply("It was once, long ago, in Orvel.", (-3.0, -0.1), 9.0), thresholds={"rind": 0.0})
     retriever = ScriptedRetriever([Passage("p", "It was so.")])
     values = {**row("seakr/table2", "nq", label).values, "theta": 0.0, "critic": "judgements", "retrieve": "always"}
     name = row("seakr/table2", "nq", label).name

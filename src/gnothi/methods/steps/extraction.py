@@ -17,7 +17,7 @@ ExtractionName = Literal["gnothi", "seakr", "dragin", "flare", "ircot", "keqa", 
 _SEAKR = re.compile(r"the answer is(?:\s*:\s*)?(.*?)[,.]", re.DOTALL)
 _SEAKR_BEHIND = re.compile(r"[.?!]\s*([^?!]*?)\s+is the answer\b", re.DOTALL)
 _FLARE = re.compile(r"answer is (.*)")
-_IRCOT = re.compile(r".* answer is:? (.*)\.?")
+IRCOT = re.compile(r".* answer is:? (.*)\.?")
 _KEQA = re.compile(r"^.*?answer is\s?:? (.*?)\.?$", re.DOTALL)
 _DRAGIN = "the answer is"
 
@@ -52,7 +52,7 @@ def _flare(chain: str) -> str:
 
 def _ircot(chain: str) -> str:
     """The first line where nothing is named."""
-    found = _IRCOT.match(chain)
+    found = IRCOT.match(chain)
     return (found[1] if found else _line(chain)).removesuffix(".").strip()
 
 
