@@ -21,7 +21,8 @@ import pytest
 
 FILE = Path(__file__).parent / "samples" / "messages.txt"
 _WRITES = "WRITE_MESSAGES" in os.environ
-_FOLDER = re.compile(rf"{re.escape(str(Path(tempfile.gettempdir()).resolve()))}/pytest-of-[^/\s]+/pytest-\d+/[^/\s'\":;,)]+")
+_ROOT = re.escape(str(Path(tempfile.gettempdir()).resolve()))
+_FOLDER = re.compile(_ROOT + r"/pytest-of-[^/\s]+/pytest-\d+/(?:popen-gw\d+/)?[^/\s'\":;,)]+")
 _LISTED = re.compile(r"(one of:? [^\s,]+, )(?:[^\s,;]+, ){2,}(?:or )?[^\s,;]+?(?=[.;,)]*(?:\s|$))")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _seen: dict[str, set[str]] = defaultdict(set)

@@ -343,6 +343,15 @@ class Settings:
         """The keys under ``name.``, without it."""
         return {key.removeprefix(f"{name}."): value for key, value in self.given.items() if key.startswith(f"{name}.")}
 
+    def check_sections(self, others: Collection[str], taking: Sequence[str]) -> None:
+        """Raise InvalidSetting for what the command itself was given under one of ``others``: of a method that is not among
+        those ``taking`` part, say. A file and the environment serve many commands."""
+        for key, given in self.given.items():
+            section, dot, _ = key.partition(".")
+            if dot and section in others and not given.shared and given.layer <= 2:
+                where = f"methods: {', '.join(taking) or 'none'}"
+                raise InvalidSetting(f"setting {key!r} (from {given.source}): it has no use here ({where}). Leave it out.")
+
     def plain(self, sections: Collection[str]) -> dict[str, Given]:
         """The keys that lie in none of ``sections``: the method's own."""
         return {key: value for key, value in self.given.items() if key.partition(".")[0] not in sections or "." not in key}

@@ -90,8 +90,8 @@ class TestIRCoT(MethodConformance):
     name = "ircot"
 
 
-class TestIRCoTOneChain(TestIRCoT):
-    settings: ClassVar = {"reread": False, "k": 2}
+class TestIRCoTAsCode(TestIRCoT):
+    settings: ClassVar = {"follows": "code", "k": 2}
 
 
 class TestSeaKR(MethodConformance):

@@ -53,4 +53,4 @@ def test_every_method_that_can_reason_has_the_setting() -> None:
     for name in methods.names():
         known = methods.spec(name)
         assert issubclass(known.method, MethodSettings) or "extra_calls" not in known.settings
-    assert {name for name in methods.names() if "extra_calls" not in methods.spec(name).settings} <= {"panel"}
+    assert {name for name in methods.names() if "extra_calls" not in methods.spec(name).settings} <= {"panel", "search_r1"}

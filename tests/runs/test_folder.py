@@ -44,8 +44,11 @@ def test_settings_are_kept_and_read(tmp_path: Path) -> None:
     ],
 )
 def test_other_settings_are_refused_by_name(tmp_path: Path, change: dict[str, Any]) -> None:
-    with RunFolder(tmp_path, CONFIG):
+    """Until something is answered by those before, they may be corrected."""
+    with RunFolder(tmp_path, {"seed": 7}):
         pass
+    with RunFolder(tmp_path, CONFIG) as folder:
+        folder.append(row("q0"), [])
     with refused(InvalidSetting):
         RunFolder(tmp_path, CONFIG | change)
     with RunFolder(tmp_path, CONFIG | {"execution.concurrency": 1}):

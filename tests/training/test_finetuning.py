@@ -11,7 +11,8 @@ from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.models import LAB_FOLDER, ModelSettings, VLLMSettings
 from gnothi.models.engine.loading import Declaration, declared, load
 from gnothi.models.rendering import Plain
-from gnothi.tasks.sets import shipped
+from gnothi.prompts.sets import shipped
+from gnothi.training.adapter import Tuning, adapted, merged
 from gnothi.training.finetuning import (
     Origin,
     Showing,
@@ -24,7 +25,6 @@ from gnothi.training.finetuning import (
     write_header,
     write_model,
 )
-from gnothi.training.tuning import Tuning, adapted, merged
 from gnothi.types import Prompt
 
 

@@ -177,7 +177,7 @@ def test_a_failed_question_is_left_out_and_tried_again(tmp_path: Path) -> None:
     header = build(tmp_path, Scripted(script))
     assert (header["questions"], header["failures"]) == (12, 1)
     line = json.loads((tmp_path / LABELS).read_text().splitlines()[3])
-    assert (line["question_id"], line["error"]["type"]) == ("q3", "CodeFailed")
+    assert (line["question_id"], line["error"]["type"]) == ("q3", "RuntimeError")
     assert "no luck" in line["error"]["message"]
     model = Scripted(lambda _: "one")
     assert build(tmp_path, model)["failures"] == 0

@@ -60,7 +60,7 @@ def ask(
     gnothi ask "Who directed The Amber Harbour?"
     gnothi ask "..." --method rag --set k=5
     gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
-    gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
+    gnothi ask "..." --model openai:NAME --method seakr --set signal=consistency --index my-index
     gnothi ask --file questions.txt --out runs/answers
 
     Output with --file: one `id<TAB>answer` line per question. Run the same command again to resume; failed questions are tried
@@ -143,7 +143,7 @@ def _one(
     from gnothi.cli.building import unread
     from gnothi.models.remote.description import remarks, warnings
     from gnothi.report.terminal import console as terminal
-    from gnothi.report.terminal.steps import Steps, show_answer
+    from gnothi.report.terminal.answer import Steps, show_answer
     from gnothi.session.execute import budget_of
 
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):

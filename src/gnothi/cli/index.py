@@ -58,7 +58,7 @@ for one in (contents.info, contents.delete):
 @click.option("--title-key", default="", metavar="KEY", help="Records: the key of the title.")
 @click.option("--id-key", default="", metavar="KEY", help="Records: the key of the id.")
 @click.option("--keep-missing", is_flag=True, help="Keep what was read from files that are gone.")
-@click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")
+@click.option("--memory-mb", default=256, show_default=True, help="Buffer of the writer, in megabytes; the build uses more.")
 @click.option(
     "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
 )

@@ -85,9 +85,9 @@ def train(
 
     \b
     probe                from one forward pass, whether the model will answer wrongly
-    self-knowledge       a model that says whether it knows (SKILL-RAG; needs the extra training)
-    reader               a model that answers from evidence (IEKR; needs the extra training)
-    reranker             a cross-encoder of facts (IEKR; needs the extras dense, training)
+    self-knowledge       a model that says whether it knows (SKILL-RAG; needs the extras report, training)
+    reader               a model that answers from evidence (IEKR; needs the extras report, training)
+    reranker             a cross-encoder of facts (IEKR; needs the extras dense, report, training)
     utility-reference    which passages help or harm answers (KEQA)
     knowledge-reference  known and unknown questions, for the method skr; from a RUN
     complexity           the classifier of the method adaptive_rag; from a RUN

@@ -36,7 +36,6 @@ class IRCoT(MethodSettings):
         "Where paper and authors' code differ. code: queries are the last sentence that states a fact, without words such as "
         "who and is; a repeated sentence ends nothing; the same text is one passage; the last sentence is not searched for.",
     )
-    reread: bool = setting(True, "Answer by a new chain over all passages; false: conclude the chain that collected them.")
 
     name: ClassVar[str] = "ircot"
 
@@ -60,8 +59,7 @@ class IRCoT(MethodSettings):
             if IRCOT.match(next_sentence) or len(chain) == self.max_steps if self._as_code else concludes(next_sentence):
                 break
             passages = await self._search(self._query(question, chain), passages)
-        answer = await self._read(question, passages, () if self.reread else tuple(chain))
-        return await self.asked_again(self.model, question, answer)
+        return await self.asked_again(self.model, question, await self._read(question, passages))
 
     @property
     def _as_code(self) -> bool:
@@ -92,13 +90,10 @@ class IRCoT(MethodSettings):
         """What makes two passages one."""
         return (passage.title, passage.text) if self._as_code else passage.id
 
-    async def _read(self, question: Question, passages: tuple[Passage, ...], chain: tuple[str, ...]) -> Answer:
-        so_far = " ".join(chain)
-        if chain and (answer := self.extraction.concluded(so_far)):
-            return Answer(as_choice(answer, question.choices), so_far, passages)
-        prompt = ask(REASON, question, passages, so_far)
+    async def _read(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
+        """By a new chain over all passages."""
+        prompt = ask(REASON, question, passages)
         measured = await Perplexity().measure(self.model, prompt, self.decoding(CHAIN_STOPS))
         conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
-        if self.reread:
-            events.emit(events.Written(conclusion.rationale))
+        events.emit(events.Written(conclusion.rationale))
         return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, passages, measured.score)

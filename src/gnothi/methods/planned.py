@@ -80,22 +80,21 @@ def plan_methods(given: Sequence[object], settings: Settings, model: Any = None)
     (``seakr.threshold``), which win over plain ones of the same layer or one below; and with the defaults that they have for
     the main ``model``. Text becomes typed values here, and nowhere behind it.
 
-
     A plain key must be a setting of at least one of them, or else of signals: ``samples`` is ``signal.samples``. That
     must be a setting of a signal that one of them measures. What a file or the environment says, which serve many commands,
     may also be for other methods and signals. Raises UnknownName (for names and settings) and InvalidSetting.
     """
     known = {one.name: one for one in map(methods.spec, given)}
-    check_sections(settings, known)
-    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *METHODS.names()})
+    sections = {*SERVER_SECTIONS, *METHODS.names()}
+    settings.check_sections(sections - known.keys(), [*known])
+    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *sections})
     own = {name: settings.section(name) for name in known}
     plain = _qualified(plain, {key for one in known.values() for key in one.settings})
     check_keys(plain, [*known])
     planned = tuple(_planned(one, plain, own[one.name], model) for one in known.values())
     for key, value in plain.items():
-        if not value.shared and all(
-            key not in method.given and not _superseded(method.name, value, method.given) for method in planned
-        ):
+        unused = all(key not in method.given and not _superseded(method.name, value, method.given) for method in planned)
+        if unused and not value.shared:
             _refuse_unmeasured(key, value, planned)
     return planned
 
@@ -229,16 +228,9 @@ def _of_any(key: str) -> bool:
 
 
 def check_sections(settings: Settings, names: Iterable[str]) -> None:
-    """Raise InvalidSetting for what the command itself was given for a method that does not take part, or for a server."""
+    """As ``Settings.check_sections``, where the methods of these names take part."""
     taking = list(dict.fromkeys(names))
-    others = {*METHODS.names(), *SERVER_SECTIONS} - {*taking}
-    for key, given in settings.given.items():
-        section, dot, _ = key.partition(".")
-        if given.shared or given.layer > 2 or not dot or section not in others:
-            continue
-        alone = f"methods: {', '.join(taking) or 'none'}"
-        why = "`gnothi serve` alone has it" if section in SERVER_SECTIONS else alone
-        raise InvalidSetting(f"setting {key!r} (from {given.source}): it has no use here ({why}). Leave it out.")
+    settings.check_sections({*METHODS.names(), *SERVER_SECTIONS}.difference(taking), taking)
 
 
 def _qualified(given: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from gnothi.events import ModelCall, emit
 from gnothi.own_code import running
+from gnothi.prompts.sets import shipped, tasks_of
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import derive
-from gnothi.tasks.sets import shipped, tasks_of
 from gnothi.types import (
     Attended,
     Capabilities,

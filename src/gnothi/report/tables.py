@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnothi.report.numbers import signed
-from gnothi.report.table import (
+from gnothi.report.table_form import (
     CHANCE,
     COUNT,
     MONEY,

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.metrics import METRICS
-from gnothi.report import table
+from gnothi.report import table_form
 from gnothi.report.numbers import counted, share
 from gnothi.report.spreadsheet import bounds, flat, write_csv
-from gnothi.report.table import CHANCE, NUMBER, SHARE, SIGNED, THOUSANDS, Column, Form, Row, Value
+from gnothi.report.table_form import CHANCE, NUMBER, SHARE, SIGNED, THOUSANDS, Column, Form, Row, Value
 from gnothi.report.terminal.console import paragraph
 from gnothi.reproduce.ablation import MEASURES, Line, Table
 from gnothi.reproduce.outcome import SHARES, Cell, OnData
@@ -42,7 +42,7 @@ def _flat(variant: Line) -> dict[str, Any]:
     return line | flat(variant.groups) | {f"paper_{one.dataset}_{one.metric}": one.value for one in variant.paper}
 
 
-def ablation(found: Table) -> table.Table:
+def ablation(found: Table) -> table_form.Table:
     """A row a variant, under headings of their groups. A paper's figures have columns of their own where there is room."""
     name = NAMES[found.metric]
     columns = [Column("")]
@@ -63,7 +63,7 @@ def ablation(found: Table) -> table.Table:
         rows += [Row((group,), "italic")] if group else []
         rows += [_row(found, variant) for variant in found.variants if variant.group == group]
     others = [NAMES[metric] for metric in METRICS if metric != found.metric]
-    return table.Table(columns, rows, spare=(*others, "calls", "srch", "tok.", "p"))
+    return table_form.Table(columns, rows, spare=(*others, "calls", "srch", "tok.", "p"))
 
 
 def _row(found: Table, variant: Line) -> Row:
@@ -118,7 +118,7 @@ def show(console: Console, found: Table) -> None:
 # --- recipes -------------------------------------------------------------------------------------------------------------
 
 
-def outcome(one: OnData) -> table.Table:
+def outcome(one: OnData) -> table_form.Table:
     """Of every row and metric the paper's figure, and ours; what the metric differs by from the full method."""
     columns = [Column("")]
     for metric in one.metrics:
@@ -135,7 +135,7 @@ def outcome(one: OnData) -> table.Table:
         cells = [value for cell in row.cells for value in _three(cell)]
         test = row.difference
         rows.append(Row((row.label, *cells, *((Value(test.difference, test.interval), test.p) if test else ("", "")))))
-    return table.Table(columns, rows)
+    return table_form.Table(columns, rows)
 
 
 def _form(metric: str) -> Form:

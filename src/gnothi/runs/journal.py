@@ -51,10 +51,13 @@ Changed = Callable[[Mapping[str, Any]], str | None]
 """Of the settings before: what of the questions has changed, None where they only became more."""
 
 
-def claim(path: Path, config: Mapping[str, Any], what: str, changed: Changed = lambda _: "") -> ExitStack:
+def claim(
+    path: Path, config: Mapping[str, Any], what: str, changed: Changed = lambda _: "", work: str | None = None
+) -> ExitStack:
     """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
 
-    ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Raises InvalidSetting where the folder
+    ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Other settings replace
+    those before where the file ``work`` is there and empty: nothing was done by them. Raises InvalidSetting where the folder
     holds work of other settings, or something else, or where another process writes to it.
     """
     _make(path, what)
@@ -64,7 +67,12 @@ def claim(path: Path, config: Mapping[str, Any], what: str, changed: Changed = l
         f"<--out>: another process is writing to the {what} {path}. Wait for it, or choose another folder.",
     )
     try:
-        _agree(path, config, what, changed)
+        try:
+            _agree(path, config, what, changed)
+        except InvalidSetting:
+            if not work or not (path / work).is_file() or (path / work).stat().st_size:
+                raise
+            replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **config}))
     except BaseException:
         lock.close()
         raise

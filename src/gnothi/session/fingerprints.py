@@ -10,8 +10,8 @@ from typing import Any
 from gnothi.errors import IndexUnavailable
 from gnothi.files import home_expanded
 from gnothi.models import LAB
+from gnothi.prompts.sets import SHIPPED
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
-from gnothi.tasks.sets import SHIPPED
 from gnothi.types import Demonstration
 from gnothi.weights import digest
 

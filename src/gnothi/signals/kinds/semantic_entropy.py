@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from gnothi.prompts.sets import shipped
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Asked, Continued, Sampling
 from gnothi.signals.entailment import Entailment
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.tasks.sets import shipped
 from gnothi.types import Capabilities, Generation, Prompt
 
 SAME = shipped()["equivalent"]

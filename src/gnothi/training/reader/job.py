@@ -12,6 +12,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.training import processes
+from gnothi.training.adapter import check
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Opening, Sources, of_settings
 from gnothi.training.memory import Memory, Passes, of_model
@@ -19,7 +20,6 @@ from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
 from gnothi.training.reader.stages import ReaderTraining
 from gnothi.training.run import Staged, Trained, changes, failures
-from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
 
 PROMPT = 1024

@@ -26,10 +26,10 @@ from gnothi.models.rendering import Renderer
 from gnothi.protocols import LanguageModel
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning, processes
+from gnothi.training.adapter import Kind, Tuning, adapted, merged, restore
 from gnothi.training.curve import BLUE, GREEN, Curve, Kept, Panel
 from gnothi.training.finetuning import Origin, split
 from gnothi.training.reader.material import Example
-from gnothi.training.tuning import Kind, Tuning, adapted, merged, restore
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import ContinuationScore, Decoding
 

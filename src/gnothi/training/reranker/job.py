@@ -11,13 +11,13 @@ from gnothi.models import LAB_FOLDER
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker
 from gnothi.session.fingerprints import Named
 from gnothi.training import processes
+from gnothi.training.adapter import Tuning
 from gnothi.training.collecting import Finding
 from gnothi.training.job import Job, Opening, Sources, of_named, of_settings
 from gnothi.training.memory import Memory, Passes, estimate, sizes_of
 from gnothi.training.reranker import stages
 from gnothi.training.reranker.pairs import CollectingPairs, Example, PairSettings, RerankerSettings, pairs
 from gnothi.training.run import Staged, Trained, changes, failures
-from gnothi.training.tuning import Tuning
 from gnothi.training.watch import Watch
 
 LAB = "lab"

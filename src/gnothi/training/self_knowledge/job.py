@@ -15,6 +15,7 @@ from gnothi.models.wrappers import demonstrated
 from gnothi.protocols import Retriever
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.training import processes
+from gnothi.training.adapter import check
 from gnothi.training.collecting import Finding
 from gnothi.training.finetuning import require_libraries
 from gnothi.training.job import Job, Opening, Sources, of_settings
@@ -24,7 +25,6 @@ from gnothi.training.self_knowledge import stages
 from gnothi.training.self_knowledge.answers import Answers, Asked, Familiar, find, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings, SelfKnowledgeSettings
 from gnothi.training.self_knowledge.stages import BEST, draw_familiarity
-from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
 from gnothi.types import Question
 

@@ -9,8 +9,8 @@ from typing import Literal
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, setting
 from gnothi.metrics import METRICS
+from gnothi.training.adapter import Tuning
 from gnothi.training.self_knowledge.reward import AdvantageRule, Correctness, EntropyWeighting
-from gnothi.training.tuning import Tuning
 from gnothi.types import Decoding
 
 WarmStart = Literal["labels", "format", "none"]

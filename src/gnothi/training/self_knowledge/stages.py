@@ -21,12 +21,12 @@ from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.training import finetuning, processes
+from gnothi.training.adapter import adapted, merged, restore
 from gnothi.training.curve import BLUE, GREEN, RED, YELLOW, Curve, Kept, Panel, figure, save
 from gnothi.training.finetuning import Origin, silent
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.reward import INDIFFERENT, NO, YES, Correctness, judge, reward
 from gnothi.training.self_knowledge.settings import TrainingSettings, WarmStart
-from gnothi.training.tuning import adapted, merged, restore
 from gnothi.training.watch import SILENT, Watch
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from gnothi.report.table import Column, Row, Table, Value
+from gnothi.report.table_form import Column, Row, Table, Value
 from gnothi.report.terminal.console import paragraph
 
 HEADINGS = ("method", "n", "EM", "calls", "tokens", "empty")

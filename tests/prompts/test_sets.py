@@ -10,7 +10,7 @@ from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, REASON, TASKS
 from gnothi.models.rendering import Plain
 from gnothi.models.wrappers import Demonstrated, demonstrated
-from gnothi.tasks.sets import shipped, tasks_of
+from gnothi.prompts.sets import shipped, tasks_of
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Demonstration, Passage, Prompt, Task
 

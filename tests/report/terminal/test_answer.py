@@ -26,7 +26,7 @@ from gnothi.events import (
     Searched,
     Usage,
 )
-from gnothi.report.terminal.steps import Steps, show_answer
+from gnothi.report.terminal.answer import Steps, show_answer
 from gnothi.types import Answer, Mention, Passage, ScoredPassage
 from tests.cli.recorded import ANSWER, EVENTS, QUIZZES
 
