@@ -41,7 +41,11 @@ class IRCoT(MethodSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        return await self.going_on(question, await self._search(self._query(question, ()), ()))
+        return await self.going_on(question, await self.first(question))
+
+    async def first(self, question: Question) -> tuple[Passage, ...]:
+        """What the search for the question finds."""
+        return await self._search(self._query(question, ()), ())
 
     async def going_on(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
         """The answer after the turns that follow a first search, which found ``passages``."""

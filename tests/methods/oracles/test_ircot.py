@@ -79,20 +79,32 @@ def ours(seed: int) -> Outcome:
 
 def restated(seed: int) -> Outcome:
     course, values = Course(seed), row(*LABEL).values
+    return read(course, collected(course, values["k"], values["max_passages"], values["max_steps"]))
+
+
+def terms(query: str) -> str:
+    return " ".join(word for word in query.split(" ") if word.lower() not in ASKING)
+
+
+def collected(course: Course, k: int, most: int, steps: int) -> list[Passage]:
+    """What the loop finds."""
     passages: list[Passage] = []
     chain: list[str] = []
     query = QUESTION
     while True:
-        terms = " ".join(word for word in query.split(" ") if word.lower() not in ASKING)
-        if terms.strip() and len(passages) < values["max_passages"]:
-            for one in course.find(terms, values["k"]):
-                if all(one.text != other.text for other in passages) and len(passages) < values["max_passages"]:
+        if terms(query).strip() and len(passages) < most:
+            for one in course.find(terms(query), k):
+                if all(one.text != other.text for other in passages) and len(passages) < most:
                     passages.append(one)
         line = says(course, " ".join(chain), names(passages)).split("\n")[0]
         chain.append(split_sentences(line)[0])
-        if not chain[-1] or " answer is" in chain[-1] or len(chain) == values["max_steps"]:
-            break
+        if not chain[-1] or " answer is" in chain[-1] or len(chain) == steps:
+            return passages
         query = next((one for one in reversed(chain) if not _reasons(one)), QUESTION)
+
+
+def read(course: Course, passages: list[Passage]) -> Outcome:
+    """The reader's answer."""
     reply = says(course, "", names(passages)).split("\n")[0].strip()
     *_, answer = re.split(r" answer is:? ", reply)
     return Outcome.of(course, passages, answer.removesuffix("."))
