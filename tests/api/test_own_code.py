@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gnothi
-from gnothi.errors import BrokenPlugin, InvalidSetting, UnknownName
+from gnothi.errors import BrokenPlugin, InvalidSetting, MissingCapability, UnknownName
 from gnothi.own_code import digest
 from gnothi.runs.folder import read_config
 from gnothi.types import Question
@@ -73,6 +73,9 @@ def test_signals_of_one_name_measure_each_its_own() -> None:
     with opened(0.25) as low, opened(0.75) as high:
         for rag, score in ((low, 0.25), (high, 0.75), (low, 0.25)):
             assert rag.ask("Where?").decisions[0].score == score
+    with pytest.raises(MissingCapability) as told:  # nobody can type the name of a lambda
+        gnothi.open("seakr", model=lambda _: "", index=lambda *_: [])
+    assert "<lambda>" not in str(told.value).replace("model '<lambda>'", "")
 
 
 def test_methods_of_one_name_answer_each_by_itself_but_not_in_one_run(tmp_path: Path) -> None:

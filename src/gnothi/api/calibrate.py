@@ -86,7 +86,10 @@ def calibrate(
                 _measure_all(method, source_of, folder, reading, opening)
                 return read(folder, metric or METRIC, None, None)
         if signal is not None:
-            raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
+            raise InvalidSetting(
+                f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own. Set it where the "
+                "method is opened, and give that: gnothi.open(METHOD, signal=...)."
+            )
         execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
         return _ask(method, source_of, (format, limit), execution, metric or METRIC, file, choice, opening)
 

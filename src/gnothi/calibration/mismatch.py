@@ -78,17 +78,17 @@ def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
 
 def check_model(found: Calibration, model: Identity) -> None:
     """Raises OtherModel unless it was made for this one."""
-    path = found.source
+    named = _named(found)
     if not found.model.name:
         raise OtherModel(
-            f"the calibration {path} does not say of which model it is (made from {found.dataset}), got {model.name!r}. "
+            f"{named} does not say of which model it is (made from {found.dataset}), got {model.name!r}. "
             "If it is this one, add <--ignore-mismatch>."
         )
     if not found.model.same(model):
         same_name = found.model.name == model.name
         got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
         raise OtherModel(
-            f"the calibration {path} is of model {found.model.name!r}, got {got}. Thresholds do not carry over from one "
+            f"{named} is of model {found.model.name!r}, got {got}. Thresholds do not carry over from one "
             "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
         )
 
@@ -96,7 +96,7 @@ def check_model(found: Calibration, model: Identity) -> None:
 def check_computing(found: Calibration, precision: str | None, form: Mapping[str, str]) -> None:
     """Raises OtherModel where the model computes in another precision (``auto`` takes the calibration's), or where prompts are
     written otherwise than they were (``FORM``); what is not known of either is not compared."""
-    of = f"the calibration {found.source} is of model {found.model.name!r}"
+    of = f"{_named(found)} is of model {found.model.name!r}"
     if precision not in ("", "auto", None, found.precision) and found.precision:
         raise OtherModel(
             f"{of} in {found.precision}, got it in {precision}, which moves scores. Use "
@@ -109,6 +109,10 @@ def check_computing(found: Calibration, precision: str | None, form: Mapping[str
                 f"{of} with {key} {was}, got it with {key} {now}, which moves scores. Use <--set model.{key}={was}>, "
                 f"calibrate with {now}, or add <--ignore-mismatch>."
             )
+
+
+def _named(found: Calibration) -> str:
+    return "this calibration" if found.path is None else f"the calibration {found.path}"
 
 
 def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, GateSpec]) -> str:

@@ -275,7 +275,7 @@ def _alternative(method: Method, capabilities: Capabilities) -> str:
     first = f"Give a model that does as <--set {beside[0]}=MODEL>, or use" if beside else "Use"
     if key is None:
         return f"{first} another model: {other_model}."
-    others = ", ".join(signal for signal in possible if signal != best)
+    others = ", ".join(signal for signal in possible if signal != best and signal.isidentifier())  # no <lambda>
     return (
         f"{first} <--set {key}={best}>" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
     )
