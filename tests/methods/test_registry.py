@@ -111,11 +111,8 @@ def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")
     assert "none: the main one" in settings["judge"].help
-    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings) - {
-        "max_tokens",
-        "extra_calls",
-        "extract",
-    }
+    shared = {"max_tokens", "extra_calls", "extract", "decompose", "max_list_tokens"}
+    assert {setting.key for setting in methods.describe("keqa").settings} == set(settings) - shared
 
 
 def test_resources_a_method_can_do_without() -> None:

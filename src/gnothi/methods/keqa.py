@@ -16,11 +16,10 @@ from gnothi.filtering.utility import DemonstrationSource, References, Useful
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
-from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
-from gnothi.methods.steps.reader import Reason, reasons_about
+from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order, each_once
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, MethodSettings, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
@@ -31,7 +30,7 @@ from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Task
 
 
 @dataclass(frozen=True, slots=True)
-class KEQA(MethodSettings):
+class KEQA(SplitSettings):
     """Splits the question into quizzes, looks up those answered inconsistently, and reads what a judge finds useful."""
 
     model: LanguageModel
@@ -40,11 +39,6 @@ class KEQA(MethodSettings):
     utility_judge: LanguageModel | None = resource("Model that says whether a passage is useful.")
     reader: LanguageModel | None = resource("Model that answers quizzes from passages.")
     reference: DemonstrationSource | None = resource("Utility reference: where the utility judge's demonstrations come from.")
-    decompose: Reason = setting(
-        "auto",
-        "Split the question into quizzes; false (ablation): the question is the only quiz; auto: where one fact does not seem "
-        "enough.",
-    )
     max_quizzes: int = setting(20, "A longer list is not used: the question is the only quiz then.", at_least=1)
     assess: bool = setting(True, "Ask the model first; false (ablation, without QKE): every quiz is looked up.")
     tries: int = setting(5, "N_c: answers to each quiz.", at_least=1)
@@ -82,7 +76,6 @@ class KEQA(MethodSettings):
         True, "For the summary, let the model state each quiz's answer as a sentence; false: quiz and answer side by side."
     )
     yes_no: bool | None = setting(None, "The question asks for yes or no (none: by its wording).")
-    max_list_tokens: int = setting(300, "Tokens the list of quizzes may have.", at_least=1)
 
     name: ClassVar[str] = "keqa"
     gating: ClassVar[GateSpec] = GateSpec(
@@ -106,11 +99,7 @@ class KEQA(MethodSettings):
         yes_no = self.yes_no
         if yes_no is None:
             yes_no = not question.choices and asks_yes_or_no(question.text)
-        quizzes = whole(question.text)
-        if reasons_about(self.decompose, question, self.model):
-            quizzes = await split_up(
-                self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_quizzes
-            )
+        quizzes = await self.parts_of(question, self.model, self.max_quizzes)
         # The answer to a single quiz is the answer, unless the question wants it in another form: yes or no, or a choice.
         # Quizzes are asked without the choices, among which a model that knows nothing may well be consistent.
         only = quizzes[0].text if len(quizzes) == 1 and not question.choices else ""

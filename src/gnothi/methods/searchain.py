@@ -15,10 +15,9 @@ from gnothi import events
 from gnothi.concurrency import both
 from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
-from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
-from gnothi.methods.steps.reader import Reason, reasons_about
+from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order, each_once
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, MethodSettings, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
@@ -26,13 +25,13 @@ from gnothi.signals.judge import says_yes
 from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
 LOGPROBS = Capabilities(logprobs=True)
 
 
 @dataclass(frozen=True, slots=True)
-class SearChain(MethodSettings):
+class SearChain(SplitSettings):
     """Plans and answers a chain of queries from memory, then lets retrieval complete and correct it node by node."""
 
     model: LanguageModel
@@ -49,10 +48,6 @@ class SearChain(MethodSettings):
     )
     k: int = setting(1, "Passages to verify a node with.", at_least=1)
     max_nodes: int = setting(20, "A longer chain is not used: the question is the only node then.", at_least=1)
-    decompose: Reason = setting(
-        "auto", "Plan a chain; false: the question is the only node; auto: where one fact does not seem enough."
-    )
-    max_list_tokens: int = setting(300, "Tokens the list of queries may have.", at_least=1)
 
     name: ClassVar[str] = "searchain"
 
@@ -65,9 +60,7 @@ class SearChain(MethodSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        nodes = whole(question.text)
-        if reasons_about(self.decompose, question, self.model):
-            nodes = await split_up(self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_nodes)
+        nodes = await self.parts_of(question, self.model, self.max_nodes)
         drafted = {one.question: one for one in await ask_in_order(nodes, self._remember)}
 
         async def visit(query: str) -> Solved:
