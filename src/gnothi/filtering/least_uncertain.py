@@ -43,7 +43,9 @@ class LeastUncertain:
             )
         )
         pairs = [Chosen(passage, result) for passage, result in zip(candidates, measured, strict=True)]
-        ranked = sorted(pairs, key=lambda pair: (self.silent(pair.measured.greedy.text), pair.measured.uncertainty))
+        ranked = sorted(
+            pairs, key=lambda pair: math.inf if self.silent(pair.measured.greedy.text) else pair.measured.uncertainty
+        )
         events.emit(
             events.Ranked("passage", tuple((pair.passage.id, pair.passage.text, pair.measured.score) for pair in ranked))
         )
