@@ -43,9 +43,13 @@ class LeastUncertain:
             )
         )
         pairs = [Chosen(passage, result) for passage, result in zip(candidates, measured, strict=True)]
-        ranked = sorted(
-            pairs, key=lambda pair: math.inf if self.silent(pair.measured.greedy.text) else pair.measured.uncertainty
-        )
+
+        def place(pair: Chosen) -> tuple[bool, float]:
+            """The uncertainty of what says nothing does not count."""
+            silent = self.silent(pair.measured.greedy.text)
+            return silent, 0.0 if silent else pair.measured.uncertainty
+
+        ranked = sorted(pairs, key=place)
         events.emit(
             events.Ranked("passage", tuple((pair.passage.id, pair.passage.text, pair.measured.score) for pair in ranked))
         )
