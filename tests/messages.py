@@ -10,7 +10,6 @@ import atexit
 import json
 import os
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +20,8 @@ import pytest
 
 FILE = Path(__file__).parent / "samples" / "messages.txt"
 _WRITES = "WRITE_MESSAGES" in os.environ
-_ROOT = re.escape(str(Path(tempfile.gettempdir()).resolve()))
-_FOLDER = re.compile(_ROOT + r"/pytest-of-[^/\s]+/pytest-\d+/(?:popen-gw\d+/)?[^/\s'\":;,)]+")
+FOLDERS: set[Path] = set()
+"""Where pytest makes the tests' temporary folders (``--basetemp``)."""
 _LISTED = re.compile(r"(one of:? [^\s,]+, )(?:[^\s,;]+, ){2,}(?:or )?[^\s,;]+?(?=[.;,)]*(?:\s|$))")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _seen: dict[str, set[str]] = defaultdict(set)
@@ -42,7 +41,9 @@ def refused(kind: type[Exception] | tuple[type[Exception], ...], *parameters: st
 def held(message: str) -> None:
     """That the file has this message for the test that runs."""
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0]
-    plain = _LISTED.sub(r"\1...", _ADDRESS.sub("0x...", _FOLDER.sub("TMP", message)))
+    plain = _LISTED.sub(r"\1...", _ADDRESS.sub("0x...", message))
+    for folder in FOLDERS:
+        plain = re.sub(re.escape(str(folder)) + r"/[^/\s'\":;,)]+", "TMP", plain)
     text = json.dumps(plain, ensure_ascii=False)[1:-1].replace('\\"', '"')
     _seen[test].add(text)
     if not _WRITES:
