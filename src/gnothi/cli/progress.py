@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gnothi.cli.saying import say
+from gnothi.models.remote.budget import Budget
 from gnothi.report.numbers import lasting
 from gnothi.report.terminal import console as terminal
 from gnothi.runs.rows import Row
@@ -125,10 +126,12 @@ def _bar(*columns: Any, **options: Any) -> Any:
 
 
 class ProgressWatch(Watch):
-    """Shows on stderr what is opened, in a spinner, and how far answering is, in a bar; ``name`` in place of the data set's."""
+    """Shows on stderr what is opened, in a spinner, and how far answering is, in a bar; ``name`` in place of the data set's.
+    ``budget``: what models behind an API were paid, None without them. ``quiet``: only warnings are said."""
 
-    def __init__(self, name: str | None = None) -> None:
-        self._shown, self._name = contextlib.ExitStack(), name
+    def __init__(self, name: str | None = None, quiet: bool = False) -> None:
+        self._shown, self._name, self._quiet = contextlib.ExitStack(), name, quiet
+        self.budget: Budget | None = None
         self._progress: RunProgress | None = None
         self._waiting: terminal.Waiting | None = None
 
@@ -144,6 +147,9 @@ class ProgressWatch(Watch):
         if (bar := self._progress) is None:
             return "What is finished is"
         return f"{bar.done - bar.failed} of {bar.total} answers are"
+
+    def paying(self, budget: Budget) -> None:
+        self.budget = budget
 
     def opening(self, what: str) -> None:
         if self._progress is None:
@@ -163,7 +169,8 @@ class ProgressWatch(Watch):
             self._progress.pulse(read, calls, left)
 
     def tell(self, text: str) -> None:
-        say(text)
+        if not self._quiet:
+            say(text)
 
     def warn(self, text: str) -> None:
         say(f"warning: {text}")
