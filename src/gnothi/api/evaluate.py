@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi import methods
 from gnothi.api import given
 from gnothi.api.given import refuse_running_loop
-from gnothi.api.rag import Rag, _data, _spec
+from gnothi.api.rag import Rag, _data
 from gnothi.concurrency import Loop
 from gnothi.config import Settings, load_toml
 from gnothi.errors import InvalidSetting, MissingDependency
@@ -217,7 +217,7 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | N
         settings = Settings({**settings.given, **own})
         model, index, graph = sources.model, sources.index, sources.graph
     else:
-        index, graph = (_spec(said[key]) or before.get(key) for key in ("index", "graph"))
+        index, graph = (given.as_spec(said[key]) or before.get(key) for key in ("index", "graph"))
         model = said["model"] or before.get("model")
     plan = resolve(
         Request(

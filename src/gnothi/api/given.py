@@ -85,6 +85,11 @@ def as_path(value: object, name: str) -> Path:
     raise InvalidInput(f"{name}: got {value!r:.80}, expected a path.")
 
 
+def as_spec(source: Any) -> Any:
+    """A name or a folder as text; an object as it is."""
+    return os.fspath(source) if isinstance(source, os.PathLike) else source
+
+
 def calibration_of(given: Any) -> Any:
     """A path, or a calibration itself. Raises InvalidInput for anything else."""
     from gnothi.calibration.file import Calibration

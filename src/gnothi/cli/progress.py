@@ -156,8 +156,7 @@ class ProgressWatch(Watch):
             self._waiting = self._shown.enter_context(terminal.Waiting(f"opening {what} ..."))
 
     def asking(self, total: int, done: int, what: str) -> None:
-        if self._waiting is not None:
-            self._waiting.stop()
+        self._opened()
         self._progress = self._shown.enter_context(RunProgress(total, done, self._name or what))
 
     def row(self, row: Row, label: str) -> None:
@@ -168,9 +167,15 @@ class ProgressWatch(Watch):
         if self._progress is not None:
             self._progress.pulse(read, calls, left)
 
+    def _opened(self) -> None:
+        if self._waiting is not None:
+            self._waiting.stop()
+
     def tell(self, text: str) -> None:
+        self._opened()
         if not self._quiet:
             say(text)
 
     def warn(self, text: str) -> None:
+        self._opened()
         say(f"warning: {text}")
