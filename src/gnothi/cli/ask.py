@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, evaluated
 from gnothi.cli.saying import say
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, reason
 
 if TYPE_CHECKING:
     from gnothi.runs.rows import Row
@@ -110,7 +110,7 @@ def _many(
             click.echo(f"{terminal.clean(row.question_id)}\t{terminal.clean(row.answer or '')}")
     failed = [row for row in rows if row.error is not None]
     for row in failed if not as_json else ():
-        say(terminal.clean(f"warning: question {row.question_id} failed: {(row.error or {}).get('message')}"))
+        say(terminal.clean(f"warning: question {row.question_id} failed: {reason(row.error or {})}"))
     return SOME_FAILED if failed else 0
 
 
