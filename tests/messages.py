@@ -1,7 +1,7 @@
 """The wording of messages, all in one file: ``samples/messages.txt``. Tests name the type of an error; this holds what it says.
 
 Whoever changes a message on purpose writes the file anew with ``WRITE_MESSAGES=1 pytest -n 0 FILES`` and reads the difference.
-Temporary folders, addresses and all but the first of the valid names, which grow, are left out of it.
+Temporary folders, addresses, places in code and all but the first of the valid names, which grow, are left out of it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _ROOT = re.escape(str(Path(tempfile.gettempdir()).resolve()))
 _FOLDER = re.compile(_ROOT + r"/pytest-of-[^/\s]+/pytest-\d+/(?:popen-gw\d+/)?[^/\s'\":;,)]+")
 _LISTED = re.compile(r"(one of:? [^\s,]+, )(?:[^\s,;]+, ){2,}(?:or )?[^\s,;]+?(?=[.;,)]*(?:\s|$))")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+_PLACE = re.compile(r"\(in [^()]+, line \d+\)")
 _seen: dict[str, set[str]] = defaultdict(set)
 
 
@@ -42,7 +43,7 @@ def refused(kind: type[Exception] | tuple[type[Exception], ...], *parameters: st
 def held(message: str) -> None:
     """That the file has this message for the test that runs."""
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0]
-    plain = _LISTED.sub(r"\1...", _ADDRESS.sub("0x...", _FOLDER.sub("TMP", message)))
+    plain = _LISTED.sub(r"\1...", _ADDRESS.sub("0x...", _FOLDER.sub("TMP", _PLACE.sub("(in FILE, line N)", message))))
     text = json.dumps(plain, ensure_ascii=False)[1:-1].replace('\\"', '"')
     _seen[test].add(text)
     if not _WRITES:

@@ -110,7 +110,7 @@ def _many(
             click.echo(f"{terminal.clean(row.question_id)}\t{terminal.clean(row.answer or '')}")
     failed = [row for row in rows if row.error is not None]
     for row in failed if not as_json else ():
-        say(terminal.clean(f"warning: question {row.question_id} failed: {reason(row.error or {})}"))
+        say(terminal.clean(f"warning: question {row.question_id} failed: {reason(row.error or {}).partition(': ')[2]}"))
     return SOME_FAILED if failed else 0
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from gnothi.calibration.compare import Gates
 from gnothi.calibration.verdicts import question_scores
-from gnothi.errors import reason
 from gnothi.report.breakdown import action
 from gnothi.report.costs import COUNTS, Costs
 from gnothi.report.document import Document
@@ -190,7 +189,7 @@ def questions(rows: Sequence[Row]) -> list[Line]:
             "uncertainty": row.uncertainty,
             "gate_score": scores[row.method].get(row.question_id),
             **{cost: row.cost.get(cost) for cost in (*COUNTS, "cached_calls", "thought_tokens")},
-            "error": row.error and reason(row.error),
+            "error": row.error and f"{row.error['type']}: {row.error['message']}",
         }
         for row in rows
     ]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import InvalidInput, InvalidSetting, MissingDependency, UnknownName, reason
+from gnothi.errors import InvalidInput, InvalidSetting, MissingDependency, UnknownName
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import every_event, read_config, read_rows
 from gnothi.runs.rows import Key, Row, group, jsonable
@@ -110,7 +110,7 @@ def _record(row: Row, texts: Mapping[str, str]) -> Record:
         decisions=row.decisions,
         signals={name: gauge["score"] for name, gauge in row.signals.items()},
         metadata=row.metadata,
-        error=reason(row.error) if row.error else None,
+        error=f"{row.error['type']}: {row.error['message']}" if row.error else None,
     )
 
 
