@@ -1,7 +1,7 @@
 """The wording of messages, all in one file: ``samples/messages.txt``. Tests name the type of an error; this holds what it says.
 
 Whoever changes a message on purpose writes the file anew with ``WRITE_MESSAGES=1 pytest -n 0 FILES`` and reads the difference.
-Temporary folders, addresses and all but the first of the valid names, which grow, are left out of it.
+Temporary folders, addresses, places in code and all but the first of the valid names, which grow, are left out of it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ FOLDERS: set[Path] = set()
 """Where pytest makes the tests' temporary folders (``--basetemp``)."""
 _LISTED = re.compile(r"(one of:? [^\s,]+, )(?:[^\s,;]+, ){2,}(?:or )?[^\s,;]+?(?=[.;,)]*(?:\s|$))")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+_PLACE = re.compile(r"\(in [^()]+, line \d+\)")
 _seen: dict[str, set[str]] = defaultdict(set)
 
 
@@ -41,7 +42,7 @@ def refused(kind: type[Exception] | tuple[type[Exception], ...], *parameters: st
 def held(message: str) -> None:
     """That the file has this message for the test that runs."""
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0]
-    plain = _LISTED.sub(r"\1...", _ADDRESS.sub("0x...", message))
+    plain = _LISTED.sub(r"\1...", _ADDRESS.sub("0x...", _PLACE.sub("(in FILE, line N)", message)))
     for folder in FOLDERS:
         plain = re.sub(re.escape(str(folder)) + r"/[^/\s'\":;,)]+", "TMP", plain)
     text = json.dumps(plain, ensure_ascii=False)[1:-1].replace('\\"', '"')

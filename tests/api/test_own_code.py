@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import gnothi
-from gnothi.errors import BrokenPlugin, InvalidSetting, MissingCapability, UnknownName
+from gnothi.errors import BrokenPlugin, InvalidSetting, MissingCapability, TooManyFailures, UnknownName, sentence
 from gnothi.own_code import digest
 from gnothi.runs.folder import read_config
-from gnothi.types import Question
+from gnothi.signals.registry import within
+from gnothi.types import Capabilities, Question
 
 QUESTIONS = [Question("q1", "Where?", answers=("bread",)), Question("q2", "When?", answers=("bread",))]
 MODULE = """
@@ -76,6 +77,18 @@ def test_signals_of_one_name_measure_each_its_own() -> None:
     with pytest.raises(MissingCapability) as told:  # nobody can type the name of a lambda
         gnothi.open("seakr", model=lambda _: "", index=lambda *_: [])
     assert "<lambda>" not in str(told.value).replace("model '<lambda>'", "")
+
+
+def test_a_signal_belongs_to_who_gave_it() -> None:
+    """A later panel measures what it did before."""
+
+    def only_mine(question: str, answers: Sequence[str]) -> float:  # noqa: ARG001
+        return 1.0
+
+    before = within(Capabilities())
+    with gnothi.open("seakr", model=lambda _: "bread", index=lambda *_: ["bread"], signal=only_mine, threshold=0.5) as rag:
+        assert rag.ask("Where?").decisions[0].signal == "only_mine"
+    assert within(Capabilities()) == before
 
 
 def test_methods_of_one_name_answer_each_by_itself_but_not_in_one_run(tmp_path: Path) -> None:
@@ -169,3 +182,61 @@ def test_the_digest_tells_closures_and_defaults_apart() -> None:
         return forever(n - 1)
 
     assert digest(forever) == digest(forever)
+
+
+BROKEN = """
+import gnothi
+
+
+def broken():
+    raise ValueError("no oven")
+
+
+async def baked(steps, question):
+    if question.id == "q2":
+        broken()
+    return "bread"
+
+
+async def reading(steps, question):
+    return await steps.read(question, await steps.search(question, 1))
+
+
+def index(query, k):
+    broken()
+
+
+def model(text):
+    broken()
+
+
+@gnothi.signal
+def doubt(question, answers):
+    broken()
+
+
+async def doubting(steps, question):
+    return (await steps.draft(question, signal=doubt)).text
+"""
+
+
+@pytest.mark.parametrize("part", ["method", "retriever", "model", "signal"])
+def test_a_run_says_where_own_code_raised(written: Written, tmp_path: Path, part: str) -> None:
+    code = written(BROKEN)
+    method = {"retriever": code.reading, "signal": code.doubting}.get(part, code.baked)
+    given: dict[str, Any] = {"model": code.model if part == "model" else lambda _: "bread", "index": code.index}
+    if part == "model":
+        method = "direct"
+    run = gnothi.evaluate(QUESTIONS, method, tmp_path / "run", **given)
+    (error,) = {tuple(row.error.items()) for row in run.rows if row.error}
+    assert dict(error) | {"where": ""} == {"type": "ValueError", "message": "no oven", "where": ""}
+    where = dict(error)["where"]
+    assert (where.startswith(str(tmp_path / "of_mine.py")), where.endswith("line 6")) == (True, True)
+    assert any(f"ValueError: no oven (in {where})." in warning for warning in run.warnings)
+    with pytest.raises(TooManyFailures, match=r"line 6\)\. What is finished is kept"):
+        gnothi.evaluate(QUESTIONS, method, tmp_path / "stopped", max_failures=0, **given)
+
+
+@pytest.mark.parametrize(("said", "ends"), [("no oven", "no oven."), ("no oven.", "no oven."), ("no?\n", "no?\n"), ("", ".")])
+def test_what_others_wrote_ends_before_a_sentence_of_ours(said: str, ends: str) -> None:
+    assert sentence(said) == ends

@@ -23,14 +23,17 @@ _OTHER_WORDS = {"retriever": "index", "search": "index", "llm": "model", "langua
 
 
 def settings_of(
-    settings: Mapping[str, Any],
+    settings: Mapping[str, Any] | Settings,
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
     config: str | os.PathLike[str] | None = None,
     filters: Any = None,
 ) -> Settings:
     """Keywords above the file ``config``, which may be a run's. Settings under a method's name, and of signals, have a dot, or
-    stand in a mapping of their own (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``)."""
+    stand in a mapping of their own (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``). ``Settings``
+    are all of them, the file's included."""
+    if isinstance(settings, Settings):
+        return settings
     read = read_settings(Path(config), translate=as_settings) if config is not None else Settings()
     named = flatten(settings)
     named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
@@ -80,6 +83,11 @@ def as_path(value: object, name: str) -> Path:
     if isinstance(value, str | os.PathLike):
         return Path(value)
     raise InvalidInput(f"{name}: got {value!r:.80}, expected a path.")
+
+
+def as_spec(source: Any) -> Any:
+    """A name or a folder as text; an object as it is."""
+    return os.fspath(source) if isinstance(source, os.PathLike) else source
 
 
 def calibration_of(given: Any) -> Any:

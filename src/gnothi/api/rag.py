@@ -268,8 +268,8 @@ def _plan(said: dict[str, Any]) -> Plan:
         Request(
             methods=[name] if name else None,
             model=said["model"],
-            index=_spec(said["index"]),
-            graph=_spec(said["graph"]),
+            index=given.as_spec(said["index"]),
+            graph=given.as_spec(said["graph"]),
             settings=given.settings_of(
                 settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
             ),
@@ -280,12 +280,8 @@ def _plan(said: dict[str, Any]) -> Plan:
     )
 
 
-def _spec(source: Any) -> Any:
-    return os.fspath(source) if isinstance(source, os.PathLike) else source
-
-
 def _data(source: Any) -> Any:
     """Questions, or the name of a data set or file; a list of texts is neither."""
     if not isinstance(source, str | os.PathLike):
         check_questions(source)
-    return _spec(source)
+    return given.as_spec(source)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.calibration.sentence_answers import check_exact_match
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, reason
 from gnothi.models.scheme import FORM
 from gnothi.runs.journal import PRECISION
 from gnothi.signals.registry import PROBE
@@ -58,12 +58,11 @@ class Source:
     @property
     def left_out(self) -> str:
         """What to tell of the questions that failed."""
-        error = self.failed[0].error or {}
         return (
-            f"{self.failures} questions of {self.dataset} failed and are left out (the first with {error.get('type')}: "
-            f"{error.get('message')}). The threshold and any guarantee come from the other {len(self.sample.scores)} and hold "
-            "for questions like these; of questions like those that failed they say nothing. Remove the cause and try them "
-            "again."
+            f"{self.failures} questions of {self.dataset} failed and are left out (the first with "
+            f"{reason(self.failed[0].error or {})}). The threshold and any guarantee come from the other "
+            f"{len(self.sample.scores)} and hold for questions like these; of questions like those that failed they say "
+            "nothing. Remove the cause and try them again."
         )
 
 

@@ -284,7 +284,7 @@ def _alternative(method: Method, capabilities: Capabilities) -> str:
 def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str | None:
     """The setting that names a signal and asks for too much, where ``signal`` in its place would do."""
     for key, value in signals_of(method).items():
-        if value in signals.names() and capabilities.lacking(signals.find(value).needs):
+        if value in signals.SIGNALS and capabilities.lacking(signals.find(value).needs):
             other: Method = replace(cast("Any", method), **{key: signal})
             if not capabilities.lacking(other.needs):
                 return key

@@ -38,7 +38,7 @@ def names() -> tuple[str, ...]:
 
 def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
     """The name by which settings and records know a signal. One given as an object, as a function, or as ``module:object``
-    becomes known by its own name.
+    is known by its own name to who gave it: no other run or Rag of this process measures it.
 
     Raises InvalidSetting for an object that is no signal, or where its name is another's; BrokenPlugin for a module that cannot
     be imported."""
@@ -54,7 +54,7 @@ def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
         )
     if found.name in SIGNALS and type(found) is SIGNALS.find(found.name) and is_dataclass(found) and not fields(found):
         return str(found.name)  # nothing to set: it is what the name stands for
-    return SIGNALS.add(found.name, found)
+    return SIGNALS.bound(found.name, found)
 
 
 SignalName = Annotated[str, Named(names, name_of)]

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -41,11 +41,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of a training: its folder, how many questions ``failed``, and figures as plain data."""
+    """What came of a training: its folder, how many questions ``failed``, and figures as plain data; ``report``: the main ones
+    for people, terms with their explanations (empty in all but the first of several processes)."""
 
     out: Path
     failed: int
     figures: dict[str, Any]
+    report: Sequence[tuple[str, str]] = ()
 
 
 class Trainable(ABC, Generic[C]):
@@ -136,10 +138,14 @@ def run(trainable: Trainable[Any], watch: Watch = SILENT, budget: Budget | None 
     trainable.kind.require_usable(questions)
     about = record(trainable.plan, trainable.asked, trainable.named) | dict(trainable.recorded)
     trainable.announce(watch)
-    with books.spending(budget or budget_of(trainable.plan)), ExitStack() as locks:
+    budget = budget or budget_of(trainable.plan)
+    if trainable.plan.remote:
+        watch.paying(budget)
+    with books.spending(budget), ExitStack() as locks:
         trainable.claim(locks, about)
         collecting = asyncio.run(_collect(trainable, questions, about, watch, locks))
-        return trainable.conclude(collecting, watch)
+        trained = trainable.conclude(collecting, watch)
+    return replace(trained, report=trainable.report(trained)) if processes.leads() else trained
 
 
 async def _collect(

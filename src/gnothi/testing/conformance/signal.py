@@ -63,7 +63,7 @@ class SignalConformance:
     def known(self) -> Iterator[None]:
         """One that is not installed is known by its name for as long as a test runs."""
         if self.signal is not None:
-            type(self).name = registry.name_of(self.signal)
+            type(self).name = registry.SIGNALS.add(registry.name_of(self.signal), registry.find(self.signal))
         yield
         if self.signal is not None:
             registry.SIGNALS.remove(self.name)
