@@ -152,4 +152,4 @@ def test_skill_rag_learns_from_the_whole_file_without_a_supervised_stage(name: s
     assert training.limit is None
     assert (training.settings["epochs"], training.settings["balance"], training.settings["warm_start"]) == (1, False, "none")
     assert row(name, "selfaware", "SKILL-RAG").values["titles"] is False
-    assert row(name, "selfaware", "SKILL-RAG, our form").values["titles"] is True
+    assert row(name, "selfaware", "SKILL-RAG (ours)").values["titles"] is True
