@@ -50,7 +50,7 @@ def test_needs_are_what_is_opened(name: str, tmp_path: Path, monkeypatch: pytest
                 pass
         for training in part.trainings:
             if training.kind in learning.FROM_RUN:
-                async with opened([learning.asking(part, training.kind)]):
+                async with opened([learning.asking(part, training)]):
                     pass
                 continue
             async with AsyncExitStack() as stack:
