@@ -138,8 +138,8 @@ def _read(part: Part, plan: Plan) -> Iterator[tuple[str, float]]:
 def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]]:
     """The tokens that a training makes each model read and write, and those that it learns from."""
     number = sum(training.limit or of.count_training or of.count for of in part.teaching(training))
-    if methods := learning.FROM_RUN.get(training.kind):
-        yield part.model, number * sum(TOKENS[one] for one in methods), 0
+    if training.kind in learning.FROM_RUN:
+        yield part.model, number * sum(TOKENS[one] for one in learning.asked_by(training)), 0
         return
     trained = learning.trainable(part, training, (), collect_only=True)
     settings: Any = getattr(trained, "settings", None)
@@ -150,9 +150,10 @@ def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]
         yield training.given["base"], 0, number * 48 * _PAIR * settings.epochs
     elif training.kind == "reader":
         (method,) = trained.plan.methods
-        checks = number * settings.epochs / settings.batch / settings.evaluate_every
+        steps = settings.in_all(number)
+        checks = steps / settings.evaluate_every
         read = number * TOKENS.get(method.name, _OTHER) + checks * settings.validation * number * _PROMPT
-        yield part.model, read, number * _PROMPT * settings.epochs
+        yield part.model, read, steps * settings.batch * _PROMPT
     else:
         replies = settings.in_all(number) * settings.questions * settings.replies * _PROMPT / 2
         yield part.model, number * settings.answers.n * _PROMPT / 2 + replies, replies

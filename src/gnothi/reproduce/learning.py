@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration.choose import choose
+from gnothi.config import Given, Settings, settings_of
+from gnothi.config import build as built
 from gnothi.errors import InvalidInput
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, takes
 from gnothi.models.identity import declaration_of
 from gnothi.reproduce import resources
 from gnothi.reproduce.parts import LAB, Part, place
@@ -32,7 +35,8 @@ from gnothi.types import Question
 CALIBRATED_ON = 300
 """Training questions that a threshold is chosen on; in a rehearsal as few as will do."""
 _REHEARSED = 20
-FROM_RUN = {"knowledge-reference": ("direct", "rag"), "complexity": ("cot", "rag", "ircot")}
+FROM_RUN = ("knowledge-reference", "complexity")
+"""What is learnt from how methods answer training questions."""
 _DONE = "reproduced"
 
 
@@ -95,13 +99,15 @@ def learn(part: Part, training: Training, watching: Watching) -> None:
 
 
 def trainable(part: Part, training: Training, questions: Sequence[Question], **given: Any) -> Trainable[Any]:
-    """What is trained, checked and not begun. Raises UnknownName, InvalidSetting or MissingDependency."""
+    """What is trained, checked and not begun. It hears what the recipe says of models. Raises UnknownName, InvalidSetting or
+    MissingDependency."""
     resources_of: dict[str, Any] = {"model": _learner(part, training.kind)}
     if training.kind in ("utility-reference", "reader"):
         resources_of["index"] = part.index
     if training.kind in ("reranker", "reader"):
         resources_of["graph"] = part.graph
-    settings = {**_of_model(part), **training.settings}
+    heard = {key: one.value for key, one in _heard(part).items() if key.partition(".")[0] == MODEL_SECTION}
+    settings = {**heard, **training.settings}
     found: Trainable[Any] = _kind(training.kind).of(
         questions, part.learnt(training), settings=settings, **resources_of, **_own(training), **given
     )
@@ -113,7 +119,7 @@ def opens(part: Part, training: Training) -> Iterator[Named]:
     if training.kind not in FROM_RUN:
         yield from trainable(part, training, (), collect_only=True).opens
         return
-    yield from asking(part, training.kind).opens
+    yield from asking(part, training).opens
     if encoder := training.given.get("encoder"):
         yield Encoder, encoder
 
@@ -133,9 +139,10 @@ def _learner(part: Part, kind: str) -> str:
     return LAB if part.job.rehearse and kind in ("self-knowledge", *FROM_RUN) else part.model
 
 
-def _of_model(part: Part) -> dict[str, Any]:
-    """What was given for models, which trainings hear, too."""
-    return {key: one.value for key, one in part.job.settings.given.items() if key.startswith("model.")}
+def _heard(part: Part) -> dict[str, Given]:
+    """What is said of all rows, by the recipe and, stronger, by who runs it."""
+    said = {key: Given(one, part.study.file) for key, one in part.study.settings.items()}
+    return {**said, **part.job.settings.given}
 
 
 def _kind(kind: str) -> Any:
@@ -150,24 +157,46 @@ def _kind(kind: str) -> Any:
     return found
 
 
-def asking(part: Part, kind: str) -> Plan:
-    """The run whose outcomes are learnt from."""
-    return resolve(replace(part.request, methods=FROM_RUN[kind], model=_learner(part, kind)))
+def asking(part: Part, training: Training) -> Plan:
+    """The run whose outcomes are learnt from: its methods hear what is said of all rows, and what the training says of them."""
+    asked, _, own = _from_outcomes(training)
+    settings = Settings({**_heard(part), **{key: Given(one, part.study.file) for key, one in own.items()}})
+    known = {key for name in asked for key in takes(name, settings)}
+    sections = {MODEL_SECTION, INDEX_SECTION, *asked}
+    heard = {key: one for key, one in settings.given.items() if key in known or key.partition(".")[0] in sections}
+    return resolve(replace(part.request, methods=asked, model=_learner(part, training.kind), settings=Settings(heard)))
+
+
+def asked_by(training: Training) -> tuple[str, ...]:
+    """The methods whose answers are learnt from."""
+    return _from_outcomes(training)[0]
+
+
+def _from_outcomes(training: Training) -> tuple[tuple[str, ...], Settings, dict[str, Any]]:
+    """The methods that answer, the settings of what learns from their answers, and the others, which are the methods'."""
+    if training.kind == "complexity":
+        from gnothi.training.complexity import ComplexitySettings as Learning
+    else:
+        from gnothi.training.knowledge_reference import KnowledgeSettings as Learning  # type: ignore[assignment]
+    known = settings_of(Learning)
+    own = {key: Given(one, training.name) for key, one in training.settings.items() if key in known}
+    chosen: Any = built(Learning, own, training.kind)
+    asked = (chosen.memory, chosen.once, chosen.steps) if training.kind == "complexity" else (chosen.memory, chosen.retrieval)
+    return asked, Settings(own), {key: one for key, one in training.settings.items() if key not in own}
 
 
 def _from_run(part: Part, training: Training, questions: list[Question], out: Path, watching: Watching) -> None:
     """What is learnt from how methods answer training questions."""
-    from gnothi.training.complexity import train as complexity
-    from gnothi.training.knowledge_reference import train as knowledge
+    from gnothi.training import complexity, knowledge_reference
 
-    methods, run = FROM_RUN[training.kind], out.with_name(f"{out.name}-run")
-    plan = with_questions(asking(part, training.kind), questions, execution=part.job.execution)
+    run, (_, own, _) = out.with_name(f"{out.name}-run"), _from_outcomes(training)
+    plan = with_questions(asking(part, training), questions, execution=part.job.execution)
     with claimed(plan, run, training.kind) as one:
         asyncio.run(execute([one], watching.answering))
     if training.kind == "complexity":
-        complexity(run, out, methods)
+        complexity.train_by(run, out, own)
     else:
-        knowledge(run, out, methods[0], methods[1], **_own(training))
+        knowledge_reference.train_by(run, out, own, **_own(training))
 
 
 # --- thresholds ----------------------------------------------------------------------------------------------------------
