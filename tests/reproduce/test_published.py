@@ -102,6 +102,22 @@ def test_dragin_has_what_its_authors_published_for_the_data_set(data: str, folde
             assert values["max_tokens"] == published["generate_max_length"]
 
 
+@pytest.mark.parametrize("name", [one for one in recipe.names() if "/" in one])
+def test_every_row_is_run_where_the_paper_has_it(name: str) -> None:
+    found = recipe.read(name)
+    for data in found.data:
+        wanted = {label for label, row in found.rows.items() if data.name not in row.without}
+        assert set(plans(name, data.name)) == wanted, data.name
+
+
+def test_seakrs_numbers_were_chosen_on_three_thousand_questions() -> None:
+    """Appendix E."""
+    assert recipe.read("seakr/figure3").questions == 3000
+    for name in ("seakr/table3", "seakr/table4", "seakr/table6"):
+        assert recipe.read(name).calibrate_on == 3000
+        assert recipe.read(name).calibration == "nq-train"
+
+
 def test_all_rows_read_as_many_passages_a_search() -> None:
     for label, plan in plans("seakr/table1", "2wiki").items():
         (method,) = plan.methods
