@@ -21,7 +21,8 @@ from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Prompt
 
 Schedule = Literal["waves", "at_once", "one_by_one", "in_turn"]
-_SINGLY = ("one_by_one", "in_turn")
+STOPS_EARLY: tuple[Schedule, ...] = ("waves", "one_by_one")
+_SINGLY: tuple[Schedule, ...] = ("one_by_one", "in_turn")
 
 
 @dataclass(frozen=True, slots=True)
