@@ -149,6 +149,30 @@ def test_keqas_reference_is_of_all_four_data_sets(tmp_path: Path) -> None:
             assert part.study.settings.get("keqa.references") == "best_first"
 
 
+KEQAS = [one for one in recipe.names() if one.startswith("keqa/")]
+
+
+@pytest.mark.parametrize("name", KEQAS)
+def test_keqas_rows_are_asked_as_its_code_asks(name: str) -> None:
+    """Passages without titles; replies of any length; yes or no for StrategyQA alone; no rule of ours for what is read."""
+    for data in recipe.read(name).data:
+        for label, plan in plans(name, data.name).items():
+            (method,) = plan.methods
+            if recipe.read(name).study.variant(label).group.startswith("Ours"):
+                continue
+            assert method.values.get("yes_no", data.name == "strategyqa") is (data.name == "strategyqa"), label
+            assert method.values["max_tokens"] >= 1000 or method.name not in ("keqa", "cot", "rowen"), label
+            assert method.values.get("reason") != "auto" or method.name == "self_rag", label  # which has a form of its own
+            assert all(getattr(one, "passages", "") == "text" for one in plan.models.values()), label
+            zero_shot = method.name in ("direct", "rag")
+            assert all((one.demonstrations == "zero-shot") is zero_shot for one in plan.models.values()), label
+
+
+def test_keqas_costs_count_every_try() -> None:
+    """Algorithm 1 makes all of them."""
+    assert row("keqa/table5", "nq-dev", "KEQA").values["schedule"] == "in_turn"
+
+
 @pytest.mark.parametrize("name", [one for one in recipe.names() if one.startswith("iekr/") and recipe.read(one).trainings])
 def test_iekr_reads_facts_and_trains_readers_as_published(name: str) -> None:
     for training in recipe.read(name).trainings:

@@ -26,7 +26,7 @@ _DRAGIN = "the answer is"
 class Extraction:
     """``concluded``: the answer that a chain of thought names, empty where it names none. ``short``: that of a reply which
     should hold nothing else, with its question (empty where none is known). ``forced``: whether a chain that names none is
-    continued with "So the answer is". ``to_the_end``: whether a chain goes on to where the model ends it, over blank lines, too.
+    continued with "So the answer is". ``to_the_end``: whether a chain goes on over blank lines, to where the model ends it.
     """
 
     concluded: Callable[[str], str]

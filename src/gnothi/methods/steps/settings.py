@@ -31,7 +31,7 @@ LIST_STOPS = ("\nQuestion:", "\nContext [")
 
 def chain_stops(extraction: Extraction) -> tuple[str, ...]:
     """Where a chain of thought ends that an answer is cut out of."""
-    return () if extraction.to_the_end else CHAIN_STOPS
+    return LIST_STOPS if extraction.to_the_end else CHAIN_STOPS
 
 
 def setting(default: T, help: str, at_least: float | None = None, at_most: float | None = None) -> T:
