@@ -149,6 +149,15 @@ def test_keqas_reference_is_of_all_four_data_sets(tmp_path: Path) -> None:
             assert part.study.settings.get("keqa.references") == "best_first"
 
 
+@pytest.mark.parametrize("name", [one for one in recipe.names() if one.startswith("seakr/")])
+def test_seakrs_rows_read_passages_without_titles(name: str) -> None:
+    found = recipe.read(name)
+    for data in found.data:
+        for label, plan in plans(name, data.name).items():
+            ours = found.study.variant(label).group.startswith("Ours")
+            assert all((one.passages == "titled") is ours for one in plan.models.values()), label
+
+
 KEQAS = [one for one in recipe.names() if one.startswith("keqa/")]
 
 
