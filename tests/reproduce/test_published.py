@@ -118,6 +118,15 @@ def test_seakrs_numbers_were_chosen_on_three_thousand_questions() -> None:
         assert recipe.read(name).calibration == "nq-train"
 
 
+@pytest.mark.parametrize(
+    ("name", "data"), [("seakr/table2", "nq"), ("seakr/table2", "squad"), ("seakr/table6", "nq"), ("seakr/table8", "nq")]
+)
+def test_dragin_has_what_was_published_for_2wikimultihopqa_where_nothing_was(name: str, data: str) -> None:
+    published, values = row("seakr/table1", "2wiki", "DRAGIN").values, row(name, data, "DRAGIN").values
+    assert (values["theta"] or 1.0) == published["theta"]
+    assert (values["top_n"], values["k"], values["max_tokens"]) == (25, 3, published["max_tokens"])
+
+
 def test_all_rows_read_as_many_passages_a_search() -> None:
     for label, plan in plans("seakr/table1", "2wiki").items():
         (method,) = plan.methods
@@ -172,7 +181,8 @@ def test_keqas_rows_are_asked_as_its_code_asks(name: str) -> None:
             assert method.values.get("yes_no", data.name == "strategyqa") is (data.name == "strategyqa"), label
             assert method.values["max_tokens"] >= 1000 or method.name not in ("keqa", "cot", "rowen"), label
             assert method.values.get("reason") != "auto" or method.name == "self_rag", label  # which has a form of its own
-            assert all(getattr(one, "passages", "") == "text" for one in plan.models.values()), label
+            titled = method.name == "ircot"  # as its own code shows them
+            assert all((one.passages == "titled") is titled for one in plan.models.values()), label
             zero_shot = method.name in ("direct", "rag")
             assert all((one.demonstrations == "zero-shot") is zero_shot for one in plan.models.values()), label
 
