@@ -206,6 +206,8 @@ def test_the_model_computes_as_it_was_calibrated(
         ("demonstrations", "auto", "skill-rag", False, True),
         ("demonstrations", "skill-rag", "skill-rag", False, False),
         ("demonstrations", "auto", "skill-rag", True, False),
+        ("passages", "titled", "text", False, True),
+        ("passages", "text", "text", False, False),
     ],
 )
 def test_prompts_have_the_form_that_was_calibrated(

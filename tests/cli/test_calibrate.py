@@ -204,6 +204,7 @@ def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
     ("seen", "schedule", "told"),
     [
         ([0.2, 0.9], "at_once", True),
+        ([0.2, 0.9], "in_turn", True),
         ([0.2, 0.9], "waves", False),
         ([], "at_once", False),
         ([0.2, None], "at_once", False),

@@ -47,6 +47,22 @@ def test_the_paper_of_skill_rag_asks_in_its_own_words() -> None:
     assert own["know"].name == "know"  # what the laboratory's model and the filter know it as
 
 
+def test_without_examples_the_instructions_stay() -> None:
+    default, bare = shipped(), shipped("zero-shot")
+    assert [key for key, task in bare.items() if task.demonstrations] == ["decompose"]
+    assert all(task.instruction == default[key].instruction for key, task in bare.items())
+
+
+def test_seakrs_ablation_asks_in_its_papers_words() -> None:
+    own = shipped("seakr")
+    assert [key for key, task in own.items() if task != shipped()[key]] == ["know"]
+    asked = Prompt(own["know"], "Who planned the Dunmere Salt Tram?")
+    assert Plain().render(asked) == (  # section 5.1, but for what to reply
+        'Do I have sufficient knowledge to solve the question? Reply "Yes" or "No".\n\n'
+        "Question: Who planned the Dunmere Salt Tram?\nAnswer:"
+    )
+
+
 def test_the_short_set_is_shorter_and_its_answers_can_be_read() -> None:
     for key, task in shipped("short").items():
         assert len(task.demonstrations) <= len(shipped()[key].demonstrations)
@@ -92,7 +108,7 @@ def test_what_is_wrong_with_a_set_is_told(tmp_path: Path, text: str, told: str) 
 
 
 def test_a_set_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="expected one of default, short, skill-rag or a TOML file"):
+    with pytest.raises(InvalidInput, match="expected one of default, short, zero-shot, skill-rag, seakr or a TOML file"):
         tasks_of("shorter")
     with pytest.raises(InvalidInput, match="expected one of default"):
         tasks_of(str(tmp_path))

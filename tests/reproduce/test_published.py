@@ -103,6 +103,31 @@ def test_dragin_has_what_its_authors_published_for_the_data_set(data: str, folde
             assert values["max_tokens"] == published["generate_max_length"]
 
 
+@pytest.mark.parametrize("name", [one for one in recipe.names() if "/" in one])
+def test_every_row_is_run_where_the_paper_has_it(name: str) -> None:
+    found = recipe.read(name)
+    for data in found.data:
+        wanted = {label for label, row in found.rows.items() if data.name not in row.without}
+        assert set(plans(name, data.name)) == wanted, data.name
+
+
+def test_seakrs_numbers_were_chosen_on_three_thousand_questions() -> None:
+    """Appendix E."""
+    assert recipe.read("seakr/figure3").questions == 3000
+    for name in ("seakr/table3", "seakr/table4", "seakr/table6"):
+        assert recipe.read(name).calibrate_on == 3000
+        assert recipe.read(name).calibration == "nq-train"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("seakr/table2", "nq"), ("seakr/table2", "squad"), ("seakr/table6", "nq"), ("seakr/table8", "nq")]
+)
+def test_dragin_has_what_was_published_for_2wikimultihopqa_where_nothing_was(name: str, data: str) -> None:
+    published, values = row("seakr/table1", "2wiki", "DRAGIN").values, row(name, data, "DRAGIN").values
+    assert (values["theta"] or 1.0) == published["theta"]
+    assert (values["top_n"], values["k"], values["max_tokens"]) == (25, 3, published["max_tokens"])
+
+
 def test_all_rows_read_as_many_passages_a_search() -> None:
     for label, plan in plans("seakr/table1", "2wiki").items():
         (method,) = plan.methods
@@ -132,6 +157,40 @@ def test_keqas_reference_is_of_all_four_data_sets(tmp_path: Path) -> None:
             questions = part.lessons(replace(training, limit=5))
             assert len(questions) == len({one.id for one in questions}) == 15
             assert part.study.settings.get("keqa.references") == "best_first"
+
+
+@pytest.mark.parametrize("name", [one for one in recipe.names() if one.startswith("seakr/")])
+def test_seakrs_rows_read_passages_without_titles(name: str) -> None:
+    found = recipe.read(name)
+    for data in found.data:
+        for label, plan in plans(name, data.name).items():
+            ours = found.study.variant(label).group.startswith("Ours")
+            assert all((one.passages == "titled") is ours for one in plan.models.values()), label
+
+
+KEQAS = [one for one in recipe.names() if one.startswith("keqa/")]
+
+
+@pytest.mark.parametrize("name", KEQAS)
+def test_keqas_rows_are_asked_as_its_code_asks(name: str) -> None:
+    """Passages without titles; replies of any length; yes or no for StrategyQA alone; no rule of ours for what is read."""
+    for data in recipe.read(name).data:
+        for label, plan in plans(name, data.name).items():
+            (method,) = plan.methods
+            if recipe.read(name).study.variant(label).group.startswith("Ours"):
+                continue
+            assert method.values.get("yes_no", data.name == "strategyqa") is (data.name == "strategyqa"), label
+            assert method.values["max_tokens"] >= 1000 or method.name not in ("keqa", "cot", "rowen"), label
+            assert method.values.get("reason") != "auto" or method.name == "self_rag", label  # which has a form of its own
+            titled = method.name == "ircot"  # as its own code shows them
+            assert all((one.passages == "titled") is titled for one in plan.models.values()), label
+            zero_shot = method.name in ("direct", "rag")
+            assert all((one.demonstrations == "zero-shot") is zero_shot for one in plan.models.values()), label
+
+
+def test_keqas_costs_count_every_try() -> None:
+    """Algorithm 1 makes all of them."""
+    assert row("keqa/table5", "nq-dev", "KEQA").values["schedule"] == "in_turn"
 
 
 @pytest.mark.parametrize("name", [one for one in recipe.names() if one.startswith("iekr/") and recipe.read(one).trainings])

@@ -12,6 +12,7 @@ from gnothi.calibration.sentence_answers import check_exact_match
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, reason
 from gnothi.models.scheme import FORM
 from gnothi.runs.journal import PRECISION
+from gnothi.signals.assessment import STOPS_EARLY
 from gnothi.signals.registry import PROBE
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     (scores,) = fitting
     prefix = f"method.{scores.method}."
     recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
-    if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
+    if replay.settings.get(f"{prefix}schedule") in STOPS_EARLY:
         raise InvalidSetting(
             f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
             f"little about others: expected a run with <--set {scores.method}.schedule=at_once>. Make one, or let gnothi "

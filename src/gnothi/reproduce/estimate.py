@@ -102,7 +102,7 @@ def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Ma
         calibrated = learning.to_calibrate(part, planned[part.name])
         for label, plan in planned[part.name].plans.items():
             answers += number
-            for total, asked in ((rows, number), (before, learning.CALIBRATED_ON * (label in calibrated))):
+            for total, asked in ((rows, number), (before, part.job.recipe.calibrate_on * (label in calibrated))):
                 for spec, tokens in _read(part, plan):
                     total.add(spec, asked * tokens)
         for training in part.trainings:

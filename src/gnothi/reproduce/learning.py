@@ -32,9 +32,8 @@ from gnothi.training.run import run as run_training
 from gnothi.training.watch import Watch as TrainingWatch
 from gnothi.types import Question
 
-CALIBRATED_ON = 300
-"""Training questions that a threshold is chosen on; in a rehearsal as few as will do."""
 _REHEARSED = 20
+"""Training questions that a rehearsal chooses a threshold on."""
 FROM_RUN = ("knowledge-reference", "complexity")
 """What is learnt from how methods answer training questions."""
 _DONE = "reproduced"
@@ -208,7 +207,7 @@ def calibrate(part: Part, planned: PlannedStudy, watching: Watching) -> PlannedS
         return planned
     data = resources.find("data", part.job.recipe.calibration)
     spec = data.rehearse if part.job.rehearse else place(data.training or data.questions, part.job)
-    questions = part.to_learn_from(spec, _REHEARSED if part.job.rehearse else CALIBRATED_ON)
+    questions = part.to_learn_from(spec, _REHEARSED if part.job.rehearse else part.job.recipe.calibrate_on)
     chosen = {label: _calibrated(part, label, plan, questions, watching) for label, plan in wanting.items()}
     return replace(planned, plans={**planned.plans, **chosen})
 
@@ -222,6 +221,8 @@ def to_calibrate(part: Part, planned: PlannedStudy) -> dict[str, Plan]:
 def _wants(plan: Plan) -> bool:
     (method,) = plan.methods
     gate = method.gate
+    if plan.calibration is not None:
+        return False
     speaker = method.speaker(plan.sources.model)
     return gate is not None and gate.signal is not None and gate.signal not in declaration_of(speaker).thresholds
 

@@ -32,6 +32,8 @@ A table or figure of a paper names the paper's data sets in place of ``dataset``
     questions = 500                          # of each, drawn at random; without it all
     corpus = "wikipedia-2018"                # of resources.toml; graph likewise
     model = "meta-llama/Llama-2-7b-chat-hf"
+    calibration = "nq-train"                 # training questions that thresholds are chosen on
+    calibrate_on = 3000                      # so many of them
     percent = true                           # the paper's shares are printed in percent
     show = ["retrievals"]                    # measures beside those that the paper prints
     calls = "contexts"                       # how the paper counts calls (counting.py), for its figures of paper_calls
@@ -74,9 +76,10 @@ from gnothi.reproduce.study import parse as parse_study
 
 FOLDER = Path(__file__).parent / "recipes"
 PAPERS = Path(__file__).parent / "papers.toml"
-_OWN = ("covers", "data", "questions", "corpus", "calibration", "percent", "extras", "show", "calls", "rehearse", "on", "train")
+_OWN = ("covers", "data", "questions", "corpus", "calibration", "calibrate_on", "percent", "extras", "show", "calls")
+_OWN += ("rehearse", "on", "train")
 _OF_ROW = ("without", "calibrate", "rehearse")
-_OF_PAPERS = {"questions", "corpus", "calibration", "rehearse", "on", "train"}
+_OF_PAPERS = {"questions", "corpus", "calibration", "calibrate_on", "rehearse", "on", "train"}
 """What only a recipe with the data sets of a paper has a use for."""
 
 
@@ -127,6 +130,7 @@ class Recipe:
     questions: int | None = None
     corpus: str = ""
     calibration: str = ""
+    calibrate_on: int = 300
     percent: bool = False
     calls: Counted = "contexts"
     extras: tuple[str, ...] = ()
@@ -226,6 +230,7 @@ def parse(table: dict[str, Any], name: str, place: str) -> Recipe:
         questions=take(own, "questions", int, place, None),
         corpus=take(own, "corpus", str, place, ""),
         calibration=take(own, "calibration", str, place, ""),
+        calibrate_on=take(own, "calibrate_on", int, place, 300),
         percent=take(own, "percent", bool, place, False),
         calls=cast("Counted", calls),
         extras=_names(own, "extras", place),

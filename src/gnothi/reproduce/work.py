@@ -66,7 +66,8 @@ def check(job: Job) -> list[PlannedStudy]:
 
 
 def _planned(job: Job, found: list[Part]) -> dict[str, PlannedStudy]:
-    return {part.name: plan_study(part.study, part.request, part.only, job.calibrations) for part in found}
+    later = {label for label, row in job.recipe.rows.items() if row.calibrate}
+    return {part.name: plan_study(part.study, part.request, part.only, job.calibrations, later) for part in found}
 
 
 def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Outcome:

@@ -29,6 +29,11 @@ SHORT_STOPS = ("\n", "Question:", "Context [")
 LIST_STOPS = ("\nQuestion:", "\nContext [")
 
 
+def chain_stops(extraction: Extraction) -> tuple[str, ...]:
+    """Where a chain of thought ends that an answer is cut out of."""
+    return LIST_STOPS if extraction.to_the_end else CHAIN_STOPS
+
+
 def setting(default: T, help: str, at_least: float | None = None, at_most: float | None = None) -> T:
     """A dataclass field with a line of help and a range; ``check_ranges`` enforces it."""
     metadata: Mapping[str, Any] = {"help": help, "at_least": at_least, "at_most": at_most}
@@ -79,8 +84,8 @@ class GenerationSettings:
         return Capabilities()
 
     def decoding(self, stop: tuple[str, ...]) -> Decoding:
-        """Greedy, up to ``stop``."""
-        return Decoding(max_tokens=self.max_tokens, stop=stop)
+        """Greedy, up to ``stop``; a chain to its end where answers are cut out of all of it."""
+        return Decoding(max_tokens=self.max_tokens, stop=chain_stops(self.extraction) if stop == CHAIN_STOPS else stop)
 
     @property
     def extraction(self) -> Extraction:
