@@ -36,8 +36,8 @@ class CallCache:
     )
     demonstrations: str = setting(
         "auto",
-        "worked examples that are shown: default, short, skill-rag (its paper's own prompt), or a TOML file of your own; auto "
-        "is what the model's folder says, else default",
+        "worked examples that are shown: default, short, skill-rag or iekr (the paper's own prompt), or a TOML file of your "
+        "own; auto is what the model's folder says, else default",
     )
     calls_mb: int = setting(1024, "disk space for kept replies, in MB; the least used go first", execution=True)
 
