@@ -151,6 +151,7 @@ def test_skill_rag_learns_from_the_whole_file_without_a_supervised_stage(name: s
     training = next(one for one in recipe.read(name).trainings if one.name == "knowing")
     assert training.limit is None
     assert (training.settings["epochs"], training.settings["balance"], training.settings["warm_start"]) == (1, False, "none")
+    assert training.settings["validation"] == 0.01  # what is kept apart to choose a checkpoint is not learnt from
     assert row(name, "selfaware", "SKILL-RAG").values["titles"] is False
     assert row(name, "selfaware", "SKILL-RAG, our form").values["titles"] is True
 
@@ -188,3 +189,10 @@ def test_iekrs_open_answers_follow_flares_framework() -> None:
     (plan, other) = plans("iekr/table11", "2wiki").values()
     assert plan.sources.model == other.sources.model == plans("iekr/table5", "medqa")["IEKR"].sources.model
     assert row("iekr/table11", "2wiki", "IEKR").values["extract"] == "flare"
+
+
+@pytest.mark.parametrize("name", ["skill-rag/table1", "skill-rag/table1-qwen3"])
+def test_skr_compares_questions_as_its_authors_code(name: str) -> None:
+    assert "pooler_output" in source("THUNLP-MT/SKR", "source/knn.py")
+    (training,) = (one for one in recipe.read(name).trainings if one.kind == "knowledge-reference")
+    assert training.given["encoder"].startswith("pooler:")
