@@ -63,6 +63,14 @@ def test_seakrs_ablation_asks_in_its_papers_words() -> None:
     )
 
 
+def test_the_paper_of_iekr_asks_in_its_own_words() -> None:
+    own = shipped("iekr")
+    assert [key for key, task in own.items() if task != shipped()[key]] == ["describe"]
+    asked = Prompt(own["describe"], "steel")
+    assert Plain().render(asked) == "Tell me something about\n\nQuestion: steel\nAnswer:"  # abstract, section 4.1
+    assert own["describe"].name == "describe"
+
+
 def test_the_short_set_is_shorter_and_its_answers_can_be_read() -> None:
     for key, task in shipped("short").items():
         assert len(task.demonstrations) <= len(shipped()[key].demonstrations)
@@ -108,7 +116,7 @@ def test_what_is_wrong_with_a_set_is_told(tmp_path: Path, text: str, told: str) 
 
 
 def test_a_set_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="expected one of default, short, zero-shot, skill-rag, seakr or a TOML file"):
+    with pytest.raises(InvalidInput, match="expected one of default, short, zero-shot, skill-rag, seakr, iekr or a TOML file"):
         tasks_of("shorter")
     with pytest.raises(InvalidInput, match="expected one of default"):
         tasks_of(str(tmp_path))

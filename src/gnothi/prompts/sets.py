@@ -26,7 +26,7 @@ from gnothi.files import TOML_ERRORS, home_expanded
 from gnothi.types import Demonstration, Passage, Task
 
 DEFAULT = "default"
-SHIPPED = (DEFAULT, "short", "zero-shot", "skill-rag", "seakr")
+SHIPPED = (DEFAULT, "short", "zero-shot", "skill-rag", "seakr", "iekr")
 _PASSAGE = "demonstration"
 
 
