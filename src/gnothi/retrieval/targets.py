@@ -87,8 +87,8 @@ def target(out: str | os.PathLike[str], memory_mb: int, language: str = "", fiel
         )
     if fields:
         raise InvalidSetting(
-            "<--fields> is for an index in a folder. Leave it out; Elasticsearch and OpenSearch take it where they are searched: "
-            f'fields = "{fields}" in the file that describes the index.'
+            "<--fields> is for an index in a folder. Leave it out; Elasticsearch and OpenSearch take it where they are "
+            f'searched: fields = "{fields}" in the file that describes the index.'
         )
     opened: AbstractContextManager[Target] = scheme.target(argument)
     return opened
