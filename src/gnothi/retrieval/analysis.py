@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from math import log
 from typing import Literal, get_args
@@ -169,6 +170,32 @@ def _any_of(
         patterns = {f".{{0,{scripts.room(unit)}}}{unit}.{{0,{scripts.room(unit)}}}" for unit in units}
         clauses += [tantivy.Query.regex_query(index_schema, others, pattern) for pattern in sorted(patterns)]
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in clauses]) if clauses else None
+
+
+def all_of(index_schema: tantivy.Schema, phrases: Sequence[str], language: str, fields: Fields = "cross") -> tantivy.Query:
+    """Every term of all phrases, in any field of words; all passages have the same score."""
+    terms = {term for phrase in phrases for term in _asked(phrase, language, fields)[1]}
+    names = [name for pair in PAIRS[fields] for name in pair]
+    each = [
+        tantivy.Query.boolean_query(
+            [(tantivy.Occur.Should, tantivy.Query.term_query(index_schema, name, term, "basic")) for name in names]
+        )
+        for term in sorted(terms)
+    ]
+    return tantivy.Query.const_score_query(
+        tantivy.Query.boolean_query([(tantivy.Occur.Must, one) for one in each]) if each else tantivy.Query.all_query(), 1.0
+    )
+
+
+def words(text: str, language: str) -> list[str]:
+    """The stems of a text in order, of every script; for comparing, not for looking up."""
+    return [*_units_analyser(language).analyze(" ".join(scripts.units(text)))]
+
+
+def holds(passage: Passage, phrases: Sequence[Sequence[str]], language: str) -> bool:
+    """Whether each of these ``words`` stands in title or text as it is."""
+    read = [f" {' '.join(words(text, language))} " for text in (passage.title, passage.text)]
+    return all(any(f" {' '.join(phrase)} " in text for text in read) for phrase in phrases)
 
 
 def _rarity(having: int, passages: int) -> float:

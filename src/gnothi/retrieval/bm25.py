@@ -18,6 +18,7 @@ from pathlib import Path
 import tantivy
 
 from gnothi.errors import GnothiError, IndexUnavailable
+from gnothi.protocols import Count
 from gnothi.retrieval import analysis, languages
 from gnothi.retrieval.filtering import Narrows
 from gnothi.retrieval.filters import Filters
@@ -30,6 +31,8 @@ from gnothi.types import Passage, ScoredPassage, encodable
 _DECIMALS = 4
 _SPARE = 32
 _PAGE = 10_000
+_COUNTED = 500
+"""Passages that are read to count a phrase."""
 _MEMORY_WRITER_BYTES = 15_000_000
 
 
@@ -144,6 +147,29 @@ class BM25Index(Narrows):
             if asked is None:
                 return ()
             return self._top(searcher, analysis.among(self._index, asked, filters) if filters else asked, k)
+
+    def counter(self, filters: Filters = ()) -> Count:
+        async def count(phrases: Sequence[str]) -> int:
+            return await asyncio.to_thread(self.count_blocking, phrases, filters)
+
+        return count
+
+    def count_blocking(self, phrases: Sequence[str], filters: Filters = ()) -> int:
+        """Passages that hold all of the phrases, each as neighbouring words (by their stems) in title or text. Where more than
+        500 passages hold all the words, 500 are read, and their share is taken of all: of these at least one."""
+        searcher = self._current()
+        wanted = [analysis.words(encodable(phrase), self._language) for phrase in phrases]
+        if not wanted or not all(wanted):
+            return 0
+        with _reading(self._name):
+            asked = analysis.all_of(self._schema, [encodable(phrase) for phrase in phrases], self._language, self._fields)
+            having = searcher.search(
+                analysis.among(self._index, asked, filters) if filters else asked, limit=_COUNTED, count=True
+            )
+            found = [analysis.passage(searcher.doc(address)) for _, address in having.hits]
+        held = sum(analysis.holds(one, wanted, self._language) for one in found)
+        number = int(having.count or 0)
+        return held if number <= len(found) else max(1, round(number * held / len(found)))
 
     async def keys(self) -> list[str]:
         with _reading(self._name):
