@@ -125,6 +125,7 @@ class Learnt:
     ("name", "resource", "parts"),
     [
         ("skr", {"reference": "knowledge"}, {"gate": "neighbours", "neighbours": 5, "k": 3}),
+        ("skr", {"reference": "knowledge"}, {"gate": "neighbours", "neighbours": 1, "k": 3}),
         ("adaptive_rag", {"classifier": "classifier"}, {"gate": "complexity", "k": 3}),
     ],
 )
@@ -134,7 +135,7 @@ async def test_gates_learnt_from_questions_are_those_of_their_methods(
     ((theirs, ours),) = resource.items()
     model = Scripted(lambda prompt: f"So the answer is {'Kestrel' if prompt.passages else 'Vesk'}.")
     resources = {"model": model, "retriever": WordRetriever()}
-    settings = {"neighbours": 5} if name == "skr" else {}
+    settings = {"neighbours": parts["neighbours"]} if name == "skr" else {}
     known = Learnt(0.2, 0.8)
     expected = await outcomes(methods.create(name, {**resources, theirs: known}, settings), QUESTIONS)
     assert {text for text, *_ in expected} == {"Kestrel", "Vesk"}
