@@ -237,6 +237,40 @@ def test_a_run_says_where_own_code_raised(written: Written, tmp_path: Path, part
         gnothi.evaluate(QUESTIONS, method, tmp_path / "stopped", max_failures=0, **given)
 
 
+HELPERS = """
+import of_mine_helpers
+
+WORD = "bread"
+
+
+def bake(text):
+    return text + WORD
+
+
+def unused():
+    return 1
+"""
+USING = {
+    "from of_mine_helpers import bake": "bake(str(k))",
+    "import of_mine_helpers": "of_mine_helpers.bake(str(k))",
+    "import of_mine_helpers as helpers": "helpers.of_mine_helpers.bake(str(k))",
+}
+
+
+@pytest.mark.parametrize("imported", USING)
+def test_helpers_in_other_modules_count(written: Written, tmp_path: Path, imported: str) -> None:
+    def digest_with(helpers: str) -> str:
+        (tmp_path / "of_mine_helpers.py").write_text(helpers)
+        sys.modules.pop("of_mine_helpers", None)
+        source = f"{imported}\n\nasync def baked(steps, question, k: int = 2):\n    return {USING[imported]}\n"
+        return digest(written(source).baked)
+
+    before = digest_with(HELPERS)
+    assert digest_with(HELPERS.replace("return 1", "return 2")) == before
+    assert digest_with(HELPERS.replace("text + WORD", "text + text")) != before
+    assert digest_with(HELPERS.replace('"bread"', '"cake"')) != before
+
+
 @pytest.mark.parametrize(("said", "ends"), [("no oven", "no oven."), ("no oven.", "no oven."), ("no?\n", "no?\n"), ("", ".")])
 def test_what_others_wrote_ends_before_a_sentence_of_ours(said: str, ends: str) -> None:
     assert sentence(said) == ends

@@ -228,8 +228,8 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | N
             settings=settings,
             calibration=given.calibration_of(said["calibration"]),
             ignore_mismatch=said["ignore_mismatch"],
-            max_cost=budget and budget.max_cost,
-            max_tokens=budget and budget.max_tokens,
+            max_cost=budget.max_cost if budget else None,
+            max_tokens=budget.max_tokens if budget else None,
         )
     )
     return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan

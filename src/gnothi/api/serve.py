@@ -56,7 +56,6 @@ def serve(
     if missing := [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]:
         raise MissingDependency(missing[0], "serving", "the server")
     from gnothi.calibration.file import Calibration, read
-    from gnothi.serving.server import serve as run
     from gnothi.serving.setups import SECTION, SETUPS, plans, server_settings
 
     watch = watch or Watch()
@@ -71,8 +70,8 @@ def serve(
         settings=Settings(every),
         calibration=given.calibration_of(calibration),
         ignore_mismatch=ignore_mismatch,
-        max_cost=budget and budget.max_cost,
-        max_tokens=budget and budget.max_tokens,
+        max_cost=budget.max_cost if budget else None,
+        max_tokens=budget.max_tokens if budget else None,
     )
     of_server = server_settings(request.settings)
     of_server.check_exposure()
@@ -82,6 +81,8 @@ def serve(
         suits, _ = default_method(request.model or LAB, request.settings, chosen)
         request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     setups = plans(request)
+    from gnothi.serving.server import serve as run
+
     for line in dict.fromkeys(line for plan in setups.values() for line in plan.told):
         watch.tell(line)
 

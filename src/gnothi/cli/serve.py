@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -50,7 +51,7 @@ def serve(
     from gnothi.cli.progress import ProgressWatch
 
     flags = {"host": host, "port": port, "keys": keys, "runs": runs}
-    server = {key: value for key, value in flags.items() if value is not None}
+    server: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
     named = options.names(methods) or None
     with ProgressWatch() as watch:
         gnothi.serve(named, **sources.arguments(thresholds), budget=sources.budget, watch=watch, **server)

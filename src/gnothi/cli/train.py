@@ -102,7 +102,7 @@ def train(
     chosen = KINDS[kind]
     _check_used(context, kind, data)
     own = {"method": method, "base": base, "encoder": encoder, "findings": findings, "collect_only": collect_only}
-    given = {key: value for key, value in own.items() if key in chosen.takes and value is not None}
+    given: dict[str, Any] = {key: value for key, value in own.items() if key in chosen.takes and value is not None}
     if chosen.of_run:
         given["settings"] = sources.settings
     else:

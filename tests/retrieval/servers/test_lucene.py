@@ -484,3 +484,10 @@ def test_two_fields_as_beir_searches_them() -> None:
     assert body["query"]["multi_match"]["type"] == "cross_fields"
     with pytest.raises(InvalidSetting, match="got 'both'"):
         Index(URL, fields="both")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ["elasticsearch", "opensearch"])
+def test_a_build_does_not_wait_for_a_server_that_was_never_there(engine: str, tmp_path: Path) -> None:
+    spec = f"{engine}:http://127.0.0.1:1/passages"
+    with pytest.raises(IndexUnavailable, match="cannot be reached"):
+        build([write_jsonl(tmp_path / "passages.jsonl", CORPUS)], spec)

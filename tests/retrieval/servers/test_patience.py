@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gnothi.errors import IndexUnavailable
-from gnothi.retrieval.servers.patience import Passing, Patience
+from gnothi.retrieval.servers.patience import Passing, Patience, Unreached
 
 
 class Clock:
@@ -105,3 +105,15 @@ def test_without_an_event_loop_it_is_as_patient(clock: Clock) -> None:
         patience.persist_blocking(lambda: attempt(True))
     assert 0 < clock.now - begun <= 30
     assert patience.persist_blocking(lambda: attempt(False)) == "found"
+
+
+async def test_nobody_waits_for_one_that_was_never_there(clock: Clock) -> None:
+    patience = Patience(60, "the server", known=False)
+    with pytest.raises(IndexUnavailable, match="cannot be reached"):
+        await patience.persist(Attempt(1, Unreached("refused")))
+    assert clock.now == 1000
+    assert await patience.persist(Attempt(1)) == "found"  # it answers: somebody is there
+    away = Attempt(3, Unreached("refused"))
+    assert await patience.persist(away) == "found"  # now it is only away
+    assert away.tries == 4
+    assert await Patience(60, "one that was looked at before").persist(Attempt(1, Unreached("refused"))) == "found"

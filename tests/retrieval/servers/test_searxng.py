@@ -156,7 +156,7 @@ async def test_what_may_pass_is_tried_again(fake: Fake) -> None:
 
 async def test_a_server_that_is_not_there() -> None:
     with pytest.raises(IndexUnavailable, match=r"127\.0\.0\.1:1"):
-        await Searxng(server("http://127.0.0.1:1?patience=0")).search("heron", 3)
+        await Searxng(server("http://127.0.0.1:1")).search("heron", 3)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from gnothi.retrieval.dense.encoders import Vectors
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filter, Filters
 from gnothi.retrieval.results import ranked
-from gnothi.retrieval.servers.patience import Passing, Patience
+from gnothi.retrieval.servers.patience import Passing, Patience, Unreached
 from gnothi.retrieval.servers.searching import (
     METADATA,
     TERMS,
@@ -37,7 +37,7 @@ from gnothi.retrieval.servers.searching import (
     searcher,
     without_user,
 )
-from gnothi.retrieval.servers.web import Unfetched, anywhere, fetch
+from gnothi.retrieval.servers.web import Unconnected, Unfetched, anywhere, fetch
 from gnothi.retrieval.terms import key_of, key_term
 from gnothi.retrying import asked_to_wait, worth_another_try
 from gnothi.types import Passage, ScoredPassage, encodable
@@ -357,7 +357,7 @@ class Client:
                 certificates=self.index.certificates or None,
             )
         except Unfetched as error:
-            raise Passing(str(error)) from None
+            raise (Unreached if isinstance(error, Unconnected) else Passing)(str(error)) from None
         try:
             answer = json.loads(found.body)
         except MALFORMED:
