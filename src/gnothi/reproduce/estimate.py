@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gnothi.metrics.bertscore import Likeness
 from gnothi.models import is_remote
 from gnothi.reproduce import learning, resources
 from gnothi.reproduce.parts import Part
@@ -16,7 +17,7 @@ from gnothi.session.plan import Plan
 TOKENS = {
     "direct": 600, "cot": 1_000, "rag": 1_500, "skr": 1_500, "slimplm": 3_000, "filco": 3_000, "refeed": 8_000, "gkp": 8_000,
     "flare": 6_000, "dragin": 6_000, "ircot": 8_000, "adaptive_rag": 8_000, "react": 9_000, "searchain": 9_000, "rowen": 9_000,
-    "search_r1": 9_000,
+    "search_r1": 9_000, "judge": 1_000,
     "self_rag": 10_000, "crag": 12_000, "skill_rag": 12_000, "iekr": 12_000, "keqa": 15_000, "seakr": 25_000,
 }  # fmt: skip
 """That a question makes a model read and write, by method: the order of size in our runs with demonstrations in plain text."""
@@ -25,6 +26,8 @@ _BESIDE = 0.25
 """What a judge or a proxy beside the model reads, of what the model does."""
 _PROMPT, _PAIR, _PASSAGE = 600, 100, 150
 """Tokens of a prompt with what was found for it, of a pair for a re-ranker, of a passage."""
+_PAIRS = 4_000
+"""Tokens that pairs of answers to a question, and their labels, take."""
 _WRITTEN = 0.1
 """The share of tokens that are written, which APIs charge more for."""
 _RATE = 2e13
@@ -105,6 +108,8 @@ def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Ma
             for total, asked in ((rows, number), (before, learning.CALIBRATED_ON * (label in calibrated))):
                 for spec, tokens in _read(part, plan):
                     total.add(spec, asked * tokens)
+        if part.job.recipe.pairs is not None:
+            before.add(part.model, number * _PAIRS)
         for training in part.trainings:
             if (folder := str(part.learnt(training))) not in done:
                 done.add(folder)
@@ -129,6 +134,8 @@ def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Ma
 def _read(part: Part, plan: Plan) -> Iterator[tuple[str, float]]:
     """The tokens that each model of a row reads and writes for a question; what is learnt is as large as what it was."""
     (method,) = plan.methods
+    if any(protocol is Likeness for protocol, _ in method.named.values()):
+        return
     tokens = TOKENS.get(method.name, _OTHER)
     learnt = {str(part.learnt(one)) for one in part.trainings}
     for spec in plan.models:

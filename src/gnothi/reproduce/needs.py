@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gnothi.errors import ResourceUnavailable
 from gnothi.filtering.encoders import LEXICAL
+from gnothi.metrics.bertscore import Likeness
 from gnothi.models import check_model
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.reproduce import learning, resources
@@ -30,7 +31,13 @@ _SHIPPED = {LAB, LEXICAL}
 """Names of what comes with the package."""
 _DENSE = {"sentence_transformers": "dense"}
 """What reads with encoders and cross-encoders, and the extra that brings it."""
-_CALLED = {LanguageModel: "model", Reranker: "re-ranker", Encoder: "encoder", Entailment: "NLI model"}
+_CALLED = {
+    LanguageModel: "model",
+    Reranker: "re-ranker",
+    Encoder: "encoder",
+    Entailment: "NLI model",
+    Likeness: "model of BERTScore",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ def needs(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> l
     found = [] if job.rehearse or not job.recipe.data else [*_files(job, planned, parts), *_downloads(named)]
     wanted = {name: extra for part in parts for one in part.trainings for name, extra in learning.packages(one).items()}
     wanted |= _DENSE if any(protocol in (Reranker, Encoder, Entailment) for protocol, _ in named) else {}
+    wanted |= {"bert_score": "bertscore"} if any(protocol is Likeness for protocol, _ in named) else {}
     lacking = [name for name in wanted if find_spec(name) is None]
     if lacking:
         extras = ",".join(sorted({wanted[name] for name in lacking}))
@@ -68,6 +76,8 @@ def opens(part: Part, planned: PlannedStudy) -> Iterator[Named]:
     """The protocol and the name, or the object, of everything that the part opens: its trainings, then its rows."""
     for training in part.trainings:
         yield from learning.opens(part, training)
+    if part.job.recipe.pairs is not None:
+        yield from learning.labelling(part).opens
     for plan in planned.plans.values():
         yield from plan.opens
 

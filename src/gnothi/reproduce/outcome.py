@@ -168,7 +168,7 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
     wanted += recipe.show
     return OnData(
         name=part.name,
-        title=part.source.title,
+        title=part.source.title + (": pairs of answers" if recipe.pairs is not None else ""),
         questions=table.questions,
         metric=table.metric,
         full=table.full,
@@ -179,7 +179,7 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
 
 def _line(line: Line, rows: list[Row], metrics: list[str], of: str, part: Part) -> Compared:
     recipe, population = part.job.recipe, part.source.count
-    wider = widening(line.n, recipe.questions or population, population)
+    wider = widening(line.n) if recipe.pairs is not None else widening(line.n, recipe.questions or population, population)
     paper = {figure.metric: figure.value / (100 if recipe.percent and figure.metric in SHARES else 1) for figure in line.paper}
     cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one, recipe.calls), wider) for one in metrics)
     return Compared(line.label, line.group, line.n, line.failures, cells, (line.difference or {}).get(of), line.run)
