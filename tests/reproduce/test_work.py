@@ -285,6 +285,7 @@ def test_resources_are_described_completely() -> None:
     every: Mapping[tuple[str, str], resources.Resource] = resources._read()
     for (kind, _), one in every.items():
         assert one.home.startswith("https://")
-        assert all((one.title, one.get, one.licence))
+        assert all((one.title, one.get, one.licence, one.source))
+        assert one.unverified == any(word in one.source for word in ("from memory", "was not seen")) or "as wiki" in one.source
         assert kind != "data" or (one.questions and one.rehearse.startswith("lab"))
         assert kind not in ("corpus", "graph") or (one.files and one.index)

@@ -31,16 +31,31 @@ _PAIRS = 4_000
 _WRITTEN = 0.1
 """The share of tokens that are written, which APIs charge more for."""
 _RATE = 2e13
-"""Operations a second that are put to use by one GPU of a data centre, where many questions are under way."""
+"""Operations a second that are put to use by one GPU of a data centre, where many questions are under way: assumed, about a
+fifteenth of what an A100 can do at most."""
+_RENT = (1.5, 4.0)
+"""Dollars an hour of such a GPU, on demand: A100 from 1.49, H100 to 3.99 (pricegpu.pages.dev in early 2026; mercatus-ai.com
+has the like)."""
 _WEIGHT, _ROOM = 2, 1.3
 """Bytes of a weight in half precision; what caches and batches take on top."""
 _LEARNING = 3.0
 """What a token that is learnt from takes, times what one that is read does; likewise memory."""
 UNSURE = (
-    "This is a guess from sizes, and no GPU was measured for it. Against the seconds that SeaKR's table 8 prints it is right "
-    "within a factor of 3 for SeaKR; with one question at a time it is up to ten times too low. The run says more after its "
-    "first answers."
+    f"GPU hours are a guess from sizes: no GPU was measured. Assumed are {_RATE:.0e} operations a second, and ${_RENT[0]:.2f} to "
+    f"${_RENT[1]:.2f} an hour, as clouds asked for an A100 or H100 in early 2026. Against the seconds that SeaKR's table 8 "
+    "prints they are right within a factor of 3 for SeaKR; with one question at a time they are up to ten times too low. The "
+    "run says more after its first answers."
 )
+
+
+def hours(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1 else "less than 1"
+
+
+def rent(hours: float) -> str:
+    """What GPUs cost for so long."""
+    low, high = (rate * hours for rate in _RENT)
+    return f"${low:,.0f} to ${high:,.0f}" if high >= 1 else "less than $1"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ _CALLED = {
 class Need:
     """Something from outside. ``lacking`` is what is not there; ``warning`` says that a file is not what was expected.
     ``gigabytes`` are downloaded, ``disk`` more are written by what is built of them; 0 where that is not known. ``gated``: the
-    licence has to be accepted on its page first. ``here``: nothing has to be downloaded."""
+    licence has to be accepted on its page first. ``here``: nothing has to be downloaded. ``unverified``: size, licence or price
+    are from memory."""
 
     title: str
     home: str
@@ -56,6 +57,7 @@ class Need:
     disk: float = 0.0
     gated: bool = False
     here: bool = True
+    unverified: bool = False
 
 
 def needs(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> list[Need]:
@@ -123,7 +125,7 @@ def _need(source: Resource, files: Iterable[str], job: Job) -> Need:
 
 def _told(source: Resource, lacking: tuple[str, ...], warning: str = "", here: bool = False) -> Need:
     about = (source.title, source.home, source.get, source.licence)
-    return Need(*about, lacking, warning, source.gigabytes, source.disk, source.gated, here)
+    return Need(*about, lacking, warning, source.gigabytes, source.disk, source.gated, here, source.unverified)
 
 
 def _downloads(named: Iterable[Named]) -> Iterator[Need]:

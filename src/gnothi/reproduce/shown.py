@@ -11,8 +11,9 @@ from gnothi.config import as_text
 from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, definitions, paragraph
 from gnothi.reproduce import tables
+from gnothi.reproduce.estimate import hours, rent
 from gnothi.reproduce.outcome import Outcome
-from gnothi.reproduce.recipe import Recipe, papers
+from gnothi.reproduce.recipe import On, Recipe, papers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -147,7 +148,7 @@ def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
         ("rows", ", ".join(row.label for row in study.variants)),
         ("data sets", "; ".join(one.title for one in recipe.data)),
         ("questions", how),
-        ("model", study.model or "lab"),
+        ("model", ", ".join(dict.fromkeys(recipe.on.get(one.name, On()).model or study.model or "lab" for one in recipe.data))),
         ("learnt first", ", ".join(f"{one.name} (gnothi train {one.kind})" for one in recipe.trainings)),
         ("note", " ".join(study.note.split())),
     ]
@@ -171,6 +172,8 @@ def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
         if need.warning:
             yield f"warning: {need.warning}"
     yield f"\n{bill(outlook)}"
+    if unsure := [need.title for need in outlook.needs if need.unverified]:
+        yield f"Not verified, for sizes, licences or prices are from memory: {'; '.join(unsure)}."
     if outlook.estimate:
         yield f"{'' if outlook.lacking or anywhere else 'No file is lacking. '}{outlook.estimate.words}"
 
@@ -181,6 +184,7 @@ def _got(need: Need) -> str:
     parts += [f"About {need.gigabytes:g} GB."] if need.gigabytes else []
     parts += [f"{need.disk:g} GB more on disk for what is built of it."] if need.disk else []
     parts += [f"Licence: {need.licence}{', gated: accept it on its page first' if need.gated else ''}."] if need.licence else []
+    parts += ["Not verified."] if need.unverified else []
     return " ".join(parts)
 
 
@@ -189,7 +193,8 @@ def bill(outlook: Outlook) -> str:
     cost = outlook.estimate
     said = [f"about {outlook.gigabytes:.0f} GB to download", f"{outlook.disk:.0f} GB on disk"]
     if cost and cost.hours:
-        said.append(f"{cost.hours:,.0f} GPU hours" + (f" ({cost.learning:,.0f} of them learning)" if cost.learning else ""))
+        learning = f" ({hours(cost.learning)} of them learning)" if cost.learning else ""
+        said.append(f"{hours(cost.hours)} GPU hours{learning}, {rent(cost.hours)}")
     if cost and cost.dollars != 0:
         said.append("an API of unknown price" if cost.dollars is None else f"${cost.dollars:,.0f} of API")
     return ", ".join(said)
