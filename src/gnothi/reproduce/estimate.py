@@ -41,15 +41,11 @@ _WEIGHT, _ROOM = 2, 1.3
 _LEARNING = 3.0
 """What a token that is learnt from takes, times what one that is read does; likewise memory."""
 UNSURE = (
-    f"GPU hours are a guess from sizes: no GPU was measured. Assumed are {_RATE:.0e} operations a second, and ${_RENT[0]:.2f} to "
-    f"${_RENT[1]:.2f} an hour, as clouds asked for an A100 or H100 in early 2026. Against the seconds that SeaKR's table 8 "
+    f"GPU hours are a guess from sizes: no GPU was measured. Assumed are {_RATE:.0e} operations a second, and ${_RENT[0]:.2f} "
+    f"to ${_RENT[1]:.2f} an hour, as clouds asked for an A100 or H100 in early 2026. Against the seconds that SeaKR's table 8 "
     "prints they are right within a factor of 3 for SeaKR; with one question at a time they are up to ten times too low. The "
     "run says more after its first answers."
 )
-
-
-def hours(number: float) -> str:
-    return f"{number:,.0f}" if number >= 1 else "less than 1"
 
 
 def rent(hours: float) -> str:

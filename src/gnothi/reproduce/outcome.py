@@ -38,11 +38,12 @@ class Cell:
 
     @property
     def difference(self) -> Interval | None:
-        """The 95 % interval of ours less the paper's, as far as the choice of questions goes."""
+        """The 95 % interval of ours less the paper's, as far as the choice of questions goes; no share can be above 1."""
         if self.paper is None or self.ours is None or self.interval is None:
             return None
         half = self.wider * (self.interval.high - self.interval.low) / 2
-        return Interval(self.ours - self.paper - half, self.ours - self.paper + half)
+        low, high = self.ours - self.paper - half, self.ours - self.paper + half
+        return Interval(max(low, -self.paper), min(high, 1 - self.paper)) if self.metric in SHARES else Interval(low, high)
 
 
 def widening(ours: int, paper: int | None = None, population: int | None = None) -> float:
