@@ -48,6 +48,9 @@ def test_needs_are_what_is_opened(name: str, tmp_path: Path, monkeypatch: pytest
         for plan in planned(part).plans.values():
             async with opened([plan]):
                 pass
+        if part.job.recipe.pairs is not None:
+            async with opened([learning.labelling(part)]):
+                pass
         for training in part.trainings:
             if training.kind in learning.FROM_RUN:
                 async with opened([learning.asking(part, training)]):

@@ -88,7 +88,7 @@ def test_no_row_makes_a_call_that_its_paper_does_not_make(name: str) -> None:
             (method,) = plan.methods
             ours = recipe.read(name).study.variant(label).group.startswith("Ours")
             assert method.values.get("extra_calls", False) is ours, label
-            assert name.startswith("iekr/") or (method.values["extract"] == "gnothi") is ours, label
+            assert name.startswith("iekr/") or (method.values.get("extract") == "gnothi") is ours, label
 
 
 @pytest.mark.parametrize(("data", "folder"), [("2wiki", "2WikiMultihopQA"), ("hotpotqa", "HotpotQA"), ("iirc", "IIRC")])

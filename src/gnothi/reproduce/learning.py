@@ -18,15 +18,18 @@ from gnothi.config import build as built
 from gnothi.errors import InvalidInput
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, takes
 from gnothi.models.identity import declaration_of
+from gnothi.models.remote.budget import Budget
 from gnothi.reproduce import resources
 from gnothi.reproduce.parts import LAB, Part, place
-from gnothi.reproduce.recipe import Training
+from gnothi.reproduce.recipe import On, Training
 from gnothi.reproduce.variants import PlannedStudy
 from gnothi.retrieval.dense.encoders import Encoder
+from gnothi.runs.questions import fingerprint
+from gnothi.session import sources
 from gnothi.session.calibrate import METRIC, collect
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.fingerprints import Named
-from gnothi.session.plan import Execution, Plan, resolve, with_questions
+from gnothi.session.plan import Asked, Execution, Plan, resolve, with_questions
 from gnothi.training.run import Trainable
 from gnothi.training.run import run as run_training
 from gnothi.training.watch import Watch as TrainingWatch
@@ -37,6 +40,7 @@ _REHEARSED = 20
 FROM_RUN = ("knowledge-reference", "complexity")
 """What is learnt from how methods answer training questions."""
 _DONE = "reproduced"
+PAIRS = "pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +163,15 @@ def _kind(kind: str) -> Any:
 def asking(part: Part, training: Training) -> Plan:
     """The run whose outcomes are learnt from: its methods hear what is said of all rows, and what the training says of them."""
     asked, _, own = _from_outcomes(training)
+    return _asked_of_all(part, asked, _learner(part, training.kind), own)
+
+
+def _asked_of_all(part: Part, asked: Sequence[str], model: str, own: Mapping[str, Any]) -> Plan:
     settings = Settings({**_heard(part), **{key: Given(one, part.study.file) for key, one in own.items()}})
     known = {key for name in asked for key in takes(name, settings)}
     sections = {MODEL_SECTION, INDEX_SECTION, *asked}
     heard = {key: one for key, one in settings.given.items() if key in known or key.partition(".")[0] in sections}
-    return resolve(replace(part.request, methods=asked, model=_learner(part, training.kind), settings=Settings(heard)))
+    return resolve(replace(part.request, methods=asked, model=model, settings=Settings(heard)))
 
 
 def asked_by(training: Training) -> tuple[str, ...]:
@@ -196,6 +204,44 @@ def _from_run(part: Part, training: Training, questions: list[Question], out: Pa
         complexity.train_by(run, out, own)
     else:
         knowledge_reference.train_by(run, out, own, **_own(training))
+
+
+# --- pairs of answers ----------------------------------------------------------------------------------------------------
+
+
+def labelling(part: Part) -> Plan:
+    """The run that makes pairs of answers and labels them."""
+    from gnothi.reproduce.judging import OWN
+
+    recipe = part.job.recipe
+    own = {**(recipe.pairs or {}), **recipe.on.get(part.name, On()).pairs}
+    return _asked_of_all(part, (OWN["pairs"],), part.model, own)
+
+
+def pairs(part: Part, watching: Watching, budget: Budget | None) -> Asked:
+    """What the rows are asked: pairs of answers to the part's questions."""
+    from gnothi.reproduce.judging import pairs_of
+
+    watching.step(f"pairs of answers: {part.folder / PAIRS}")
+    plan = with_questions(labelling(part), part.asked(), execution=part.job.execution)
+    with claimed(plan, part.folder / PAIRS, PAIRS) as one:
+        (rows,) = asyncio.run(execute([one], watching.answering, budget=budget))
+    found = pairs_of(rows)
+    return Asked(f"{part.questions}, {PAIRS} of answers", found, fingerprint=fingerprint(found))
+
+
+def judging(planned: PlannedStudy, asked: Asked) -> PlannedStudy:
+    """With the threshold of each likeness that is best for these pairs: the paper prints none."""
+    from gnothi.reproduce.judging import best_threshold
+
+    plans = dict(planned.plans)
+    for label, plan in plans.items():
+        (method,) = plan.methods
+        if "likeness" in method.named:
+            protocol, spec = method.named["likeness"]
+            threshold = best_threshold(sources.open_learnt(protocol, spec), asked.questions)
+            plans[label] = plan.changed({"threshold": threshold}, "the best for these pairs")
+    return replace(planned, plans=plans)
 
 
 # --- thresholds ----------------------------------------------------------------------------------------------------------

@@ -187,7 +187,7 @@ def _of_any_questions(job: Job) -> Part:
         if given:
             raise InvalidSetting(f"{flag}: got it with {study.file}, which has no data sets of a paper. Leave it out.")
     questions = job.dataset or study.dataset
-    source = Resource(kind="data", name="", title=questions, home="", get="", licence="", questions=questions)
+    source = Resource(kind="data", name="", title=questions, home="", get="", licence="", source="", questions=questions)
     model, index, graph = job.model or study.model or LAB, job.index or study.index, job.graph or study.graph
     return Part(job, source, questions, "", job.limit, model, index, graph, study, ())
 
