@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gnothi.errors import ResourceUnavailable
-from gnothi.filtering.encoders import LEXICAL
+from gnothi.filtering.encoders import LEXICAL, bare
 from gnothi.models import check_model
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.reproduce import learning, resources
@@ -77,7 +77,7 @@ def _outside(part: Part, planned: PlannedStudy) -> Iterator[Named]:
     own = {*_SHIPPED, *(str(part.learnt(one)) for one in part.trainings)}
     for protocol, name in opens(part, planned):
         if isinstance(name, str) and name not in own:
-            yield protocol, name
+            yield protocol, bare(name)
             if name in part.built:
                 source = part.built[name]
                 yield from ((Encoder, one) for one in (source.encoder, source.question_encoder) if one)

@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from gnothi.errors import InvalidInput, UnknownName
-from gnothi.filtering.encoders import FIRST
 from gnothi.models.remote import budget as books
 from gnothi.models.remote.budget import Budget
 from gnothi.retrieval.dense.encoders import Encoder
@@ -85,7 +84,7 @@ class Trainable(ABC, Generic[C]):
         yield from self.plan.opens
         yield from (one for one in self.named.values() if one[1] is not None)
         if self.encoder is not None:
-            yield Encoder, self.encoder.removeprefix(FIRST)
+            yield Encoder, self.encoder
 
     @property
     def folder(self) -> Path:
