@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from gnothi.errors import InvalidInput
 from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, REASON, TASKS
-from gnothi.models.rendering import Plain
+from gnothi.models.rendering import Instruction, Plain, messages
 from gnothi.models.wrappers import Demonstrated, demonstrated
 from gnothi.prompts.sets import shipped, tasks_of
 from gnothi.testing.model import Scripted
@@ -41,9 +42,11 @@ def test_the_paper_of_skill_rag_asks_in_its_own_words() -> None:
     asked = Prompt(own["know"], "Who planned the Dunmere Salt Tram?")
     assert Plain().render(asked) == (  # section 4.2
         'Do you know the answer to this question? If you know, please answer "Yes, I know" and then provide the shortest '
-        "possible answer to the question. If you don't know, please answer \"No, I don't know\".\n\n"
+        "possible answer to the question. If you don't know, please answer \"No, I don't know\".\n"
         "Question: Who planned the Dunmere Salt Tram?\nAnswer:"
     )
+    after = replace(asked, passages=(Passage("p", "She planned\nthe tram."),))
+    assert "\nQuestion: She planned the tram. Who planned the Dunmere Salt Tram?\nAnswer:" in Plain().render(after)  # 4.3
     assert own["know"].name == "know"  # what the laboratory's model and the filter know it as
 
 
@@ -67,8 +70,19 @@ def test_the_paper_of_iekr_asks_in_its_own_words() -> None:
     own = shipped("iekr")
     assert [key for key, task in own.items() if task != shipped()[key]] == ["describe"]
     asked = Prompt(own["describe"], "steel")
-    assert Plain().render(asked) == "Tell me something about\n\nQuestion: steel\nAnswer:"  # abstract, section 4.1
+    assert Plain().render(asked) == "Tell me something about steel"  # abstract, section 4.1
+    assert messages(asked) == [{"role": "user", "content": "Tell me something about steel"}]
     assert own["describe"].name == "describe"
+
+
+def test_a_form_is_the_whole_prompt_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("[answer]\nform = 'Read: {passages}Then say {question}?'", encoding="utf-8")
+    task = tasks_of(str(tmp_path / "own.toml"))["answer"]
+    asked = Prompt(task, "who {passages}", (Passage("p", "It {question}.", "A"), Passage("q", "B.")), ("x", "y"), "I say")
+    text = "Read: A: It {question}. B. Then say who {passages}\nChoices: x / y?"
+    assert Plain().render(asked) == f"{text} I say"
+    assert messages(asked, "Answer:") == [{"role": "user", "content": text}]
+    assert Instruction().render(asked) == f"### Instruction:\n{text}\n\n### Response:\nI say"
 
 
 def test_the_short_set_is_shorter_and_its_answers_can_be_read() -> None:
@@ -99,6 +113,8 @@ def test_a_users_set_replaces_what_it_holds(tmp_path: Path) -> None:
         ("answer = 3", "answer: got 3, expected a table"),
         ("[answer]\nshots = 3", "the key 'shots', expected one of instruction, demonstrations"),
         ("[answer]\ndemonstrations = 3", "answer.demonstrations: got 3, expected a list"),
+        ("[answer]\nform = 'Say it.'", "answer.form: got 'Say it.', expected a prompt with {question} in it"),
+        ("[answer]\nform = '{question}'\ninstruction = 'Say it.'", "got instruction beside a form, expected a form alone"),
         (
             "[answer]\ndemonstrations = [{ question = 'q' }]",
             r"answer.demonstrations\[0\]: got no answer, expected question and",

@@ -180,7 +180,7 @@ def test_keqas_rows_are_asked_as_its_code_asks(name: str) -> None:
             if recipe.read(name).study.variant(label).group.startswith("Ours"):
                 continue
             assert method.values.get("yes_no", data.name == "strategyqa") is (data.name == "strategyqa"), label
-            assert method.values["max_tokens"] >= 1000 or method.name not in ("keqa", "cot", "rowen"), label
+            assert method.values["max_tokens"] >= 500 or method.name not in ("keqa", "cot", "rowen"), label
             assert method.values.get("reason") != "auto" or method.name == "self_rag", label  # which has a form of its own
             titled = method.name == "ircot"  # as its own code shows them
             assert all((one.passages == "titled") is titled for one in plan.models.values()), label
@@ -203,7 +203,7 @@ def test_iekr_reads_facts_and_trains_readers_as_published(name: str) -> None:
     for label, plan in plans(name, recipe.read(name).data[0].name).items():
         (method,) = plan.methods
         assert method.values.get("show", "one") == ("subjects" if label == "IEKR (ours)" else "one")
-        assert method.name == "gkp" or "reader" in method.named, label
+        assert "reader" in method.named, label
 
 
 @pytest.mark.parametrize("name", ["skill-rag/table1", "skill-rag/table1-qwen3"])
@@ -275,12 +275,14 @@ IEKR = [name for name in recipe.names() if name.startswith("iekr/")]
 @pytest.mark.parametrize("name", [name for name in IEKR if recipe.read(name).trainings])
 def test_iekr_chooses_by_the_probability_of_the_whole_answer(name: str) -> None:
     """Equations 1 and 6 to 8: the product over its tokens. Readers are chosen by it, too."""
-    ways = {one.settings["choice_score"] for one in recipe.read(name).trainings if one.kind == "reader"}
-    for data in recipe.read(name).data:
-        for plan in plans(name, data.name).values():
+    found = recipe.read(name)
+    ways = {one.settings["choice_score"] for one in found.trainings if one.kind == "reader" and not one.name.endswith("-ours")}
+    for data in found.data:
+        for label, plan in plans(name, data.name).items():
             values = plan.methods[0].values
-            ways |= {values["choice_score"]} if "choice_score" in values else set()
-            assert values["choose"] == "likelihood" if "choose" in values else plan.methods[0].name == "flare"
+            if not found.study.variant(label).group.startswith("Ours"):
+                ways |= {values["choice_score"]} if "choice_score" in values else set()
+                assert values["choose"] == "likelihood" if "choose" in values else plan.methods[0].name == "flare"
     assert ways == {"sum"}
 
 
