@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.expansion import Expanded
+from gnothi.protocols import Retriever
 from gnothi.retrieval import bm25
 from gnothi.retrieval.analysis import Fields
 from gnothi.retrieval.bm25 import BM25Index
@@ -17,6 +18,7 @@ from gnothi.retrieval.counting import counter
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import as_filters
+from gnothi.retrieval.foreign import as_retriever
 from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.wrappers import Reranked, Traced
 from gnothi.retrieval.writer import IndexWriter
@@ -91,7 +93,7 @@ async def test_a_folder_counts_what_is_there_however_it_is_wrapped(tmp_path: Pat
     with IndexWriter(tmp_path, memory_mb=64) as writer:
         writer.delete("d")
         writer.commit()
-    others = [
+    others: list[Retriever] = [
         Reranked(opened, FakeReranker()),
         Expanded(opened, Scripted({})),
         Hybrid(opened, ScriptedRetriever(()), Fusion(), "both"),
@@ -100,7 +102,12 @@ async def test_a_folder_counts_what_is_there_however_it_is_wrapped(tmp_path: Pat
     assert [await counter(filtered(one, as_filters(["year=1900"])))(["Kestrel"]) for one in (opened, others[0])] == [1, 1]
 
 
+def nothing(query: str, k: int) -> list[str]:  # noqa: ARG001
+    return []
+
+
 def test_what_does_not_count_is_refused() -> None:
-    for retriever in (ScriptedRetriever(()), Traced(ScriptedRetriever(())), Reranked(ScriptedRetriever(()), FakeReranker())):
+    plain = as_retriever(nothing)
+    for retriever in (plain, Traced(plain), Reranked(plain, FakeReranker())):
         with refused(InvalidSetting):
             counter(retriever)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -188,8 +188,9 @@ class _Unspecified:
     thresholds: Mapping[str, float] = {}
     profile = Profile()
 
-    def counter(self, filters: object = ()) -> None:
+    def counter(self, filters: object = ()) -> Callable[..., object]:  # noqa: ARG002
         """As an index that counts."""
+        return self.counter
 
 
 class _AnyThreshold(dict[str, float]):

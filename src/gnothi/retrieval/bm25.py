@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import tantivy
 
@@ -163,7 +164,7 @@ class BM25Index(Narrows):
             return 0
         with _reading(self._name):
             asked = analysis.all_of(self._schema, [encodable(phrase) for phrase in phrases], self._language, self._fields)
-            having = searcher.search(
+            having: Any = searcher.search(
                 analysis.among(self._index, asked, filters) if filters else asked, limit=_COUNTED, count=True
             )
             found = [analysis.passage(searcher.doc(address)) for _, address in having.hits]

@@ -29,7 +29,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "alpha": ("alpha",),
     "probe": ("probe",),
     "entailment": ("entailment",),
-    "count": ("index",),
+    "count": ("corpus",),
 }
 """What a signal may take (``takes``), and the settings that say it."""
 
@@ -87,7 +87,8 @@ def create(
         raise InvalidSetting(lacks_probe(name_of(name)))
     if count is None and "count" in used:
         raise InvalidSetting(
-            f"signal {name_of(name)!r} counts names in an index, and got none. Give one with <--set {SECTION}.index=PATH>."
+            f"signal {name_of(name)!r} counts names in an index, and got none. Give one, made by `gnothi index build`, with "
+            f"<--set {SECTION}.corpus=PATH>."
         )
     settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha, "probe": probe}
     settings |= {"entailment": entailment, "count": count}

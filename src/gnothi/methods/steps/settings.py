@@ -133,20 +133,20 @@ class Measuring:
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
-    index: Retriever | None = resource("Where entity_frequency and cooccurrence count names.")
+    corpus: Retriever | None = resource("Where entity_frequency and cooccurrence count names.")
 
     def __post_init__(self) -> None:
         check_ranges(self, f"{SECTION}.")
 
     def make(self, name: str | None, retriever: Retriever | None = None) -> Signal:
         """The named signal; for None perplexity, which is free (and None where log-probabilities are). One that counts does so
-        in the ``index``, or else in what the ``retriever`` searches. Raises InvalidSetting where there is none, or one that
+        in the ``corpus``, or else in what the ``retriever`` searches. Raises InvalidSetting where there is none, or one that
         cannot count."""
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
-        state, index = StateSpec(self.layer, self.site, self.position), self.index or retriever
-        count = counter(index) if index is not None and signals.counts(name) else None
+        state, corpus = StateSpec(self.layer, self.site, self.position), self.corpus or retriever
+        count = counter(corpus) if corpus is not None and signals.counts(name) else None
         return signals.create(name, sampling, state, self.alpha, self.probe, self.entailment, count)
 
 

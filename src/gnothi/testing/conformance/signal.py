@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 
 from gnothi import events
-from gnothi.protocols import Count, LanguageModel
+from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
 from gnothi.signals.base import Measured, Sampling, Signal
 from gnothi.signals.gate import Gate
@@ -59,7 +59,7 @@ class SignalConformance:
     signal: ClassVar[Any] = None
     tells: ClassVar[bool] = True
     probe: ClassVar[Probe | None] = None
-    count: ClassVar[Count | None] = None
+    count: ClassVar[Any] = None
 
     @pytest.fixture(autouse=True)
     def known(self) -> Iterator[None]:
