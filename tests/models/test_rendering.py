@@ -12,6 +12,7 @@ from gnothi.models import LAB_FOLDER
 from gnothi.models.rendering import Chat, Plain, Renderer, Tagged, join, make_renderer, messages, shown
 from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.types import Demonstration, Passage, Prompt, Task
+from tests.messages import refused
 from tests.models.tiny import build_tokenizer
 
 TEMPLATE = (
@@ -98,9 +99,9 @@ def test_choice_of_renderer() -> None:
     assert isinstance(make_renderer("auto", StubTokenizer()), Chat)
     assert isinstance(make_renderer("auto", StubTokenizer(), "tagged"), Tagged)
     assert isinstance(make_renderer("plain", StubTokenizer(), "tagged"), Plain)
-    with pytest.raises(InvalidSetting, match=r"got 'odd', expected one of auto, chat, instruction, plain, tagged"):
+    with refused(InvalidSetting):
         make_renderer("auto", Bare(), "odd")
-    with pytest.raises(InvalidSetting, match="lacks"):
+    with refused(InvalidSetting):
         make_renderer("chat", Bare())
 
 

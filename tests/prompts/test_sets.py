@@ -14,6 +14,7 @@ from gnothi.models.wrappers import Demonstrated, demonstrated
 from gnothi.prompts.sets import shipped, tasks_of
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Demonstration, Passage, Prompt, Task
+from tests.messages import refused
 
 OWN = """
 [answer]
@@ -107,37 +108,32 @@ def test_a_users_set_replaces_what_it_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    "text",
     [
-        ("[anwser]", "a task that there is none of, expected one of reason"),
-        ("answer = 3", "answer: got 3, expected a table"),
-        ("[answer]\nshots = 3", "the key 'shots', expected one of instruction, demonstrations"),
-        ("[answer]\ndemonstrations = 3", "answer.demonstrations: got 3, expected a list"),
-        ("[answer]\nform = 'Say it.'", "answer.form: got 'Say it.', expected a prompt with {question} in it"),
-        ("[answer]\nform = '{question}'\ninstruction = 'Say it.'", "got instruction beside a form, expected a form alone"),
-        (
-            "[answer]\ndemonstrations = [{ question = 'q' }]",
-            r"answer.demonstrations\[0\]: got no answer, expected question and",
-        ),
-        ("[answer]\ndemonstrations = [{ question = ' ', answer = 'a' }]", "question: got ' ', expected a text"),
-        ("[answer]\ndemonstrations = [{ question = 'q', answer = 1900 }]", "answer: got 1900, expected a text"),
-        ("[answer]\ndemonstrations = [{ question = 'q', answer = 'a', passages = ['p'] }]", r"passages\[0\]: got 'p'"),
-        ("[answer", "got no TOML"),
+        "[anwser]",
+        "answer = 3",
+        "[answer]\nshots = 3",
+        "[answer]\ndemonstrations = 3",
+        "[answer]\ndemonstrations = [{ question = 'q' }]",
+        "[answer]\ndemonstrations = [{ question = ' ', answer = 'a' }]",
+        "[answer]\ndemonstrations = [{ question = 'q', answer = 1900 }]",
+        "[answer]\ndemonstrations = [{ question = 'q', answer = 'a', passages = ['p'] }]",
+        "[answer",
     ],
 )
-def test_what_is_wrong_with_a_set_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_wrong_with_a_set_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "own.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidInput, match=told):
+    with refused(InvalidInput):
         tasks_of(str(tmp_path / "own.toml"))
 
 
 def test_a_set_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="expected one of default, short, zero-shot, skill-rag, seakr, iekr or a TOML file"):
+    with refused(InvalidInput):
         tasks_of("shorter")
-    with pytest.raises(InvalidInput, match="expected one of default"):
+    with refused(InvalidInput):
         tasks_of(str(tmp_path))
     (tmp_path / "own.toml").write_bytes(b"\xff")
-    with pytest.raises(InvalidInput, match="not UTF-8"):
+    with refused(InvalidInput):
         tasks_of(str(tmp_path / "own.toml"))
 
 
