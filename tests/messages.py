@@ -105,8 +105,8 @@ def complained(outcome: tuple[int, str, str], code: int = 2) -> None:
 def held(message: str) -> None:
     """That the file has this message for the test that runs."""
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0]
-FOLDERS: set[Path] = set()
-"""Where pytest makes the tests' temporary folders (``--basetemp``)."""
+    for folder in FOLDERS:
+        message = re.sub(re.escape(str(folder)) + r"/[^/\s'\":;,)`]+", "TMP", message)
     for mask, instead in _MASKS:
         message = mask.sub(instead, message)
     text = json.dumps(message, ensure_ascii=False)[1:-1].replace('\\"', '"')

@@ -114,6 +114,8 @@ def test_a_users_set_replaces_what_it_holds(tmp_path: Path) -> None:
         "answer = 3",
         "[answer]\nshots = 3",
         "[answer]\ndemonstrations = 3",
+        "[answer]\nform = 'Say it.'",
+        "[answer]\nform = '{question}'\ninstruction = 'Say it.'",
         "[answer]\ndemonstrations = [{ question = 'q' }]",
         "[answer]\ndemonstrations = [{ question = ' ', answer = 'a' }]",
         "[answer]\ndemonstrations = [{ question = 'q', answer = 1900 }]",
