@@ -11,6 +11,7 @@ import atexit
 import json
 import os
 import re
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
