@@ -23,6 +23,7 @@ from gnothi.calibration.file import Calibration
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
+from gnothi.methods.planned import name_of
 from gnothi.session.calibrate import (
     METRIC,
     RUNS,
@@ -145,14 +146,15 @@ def source_from(
     for the panel is a replay of all signals. ``method`` and ``signal`` are None where nobody named them. ``said``: arguments
     of ``evaluate`` for what is asked, and settings of the method by name; of what was recorded, the model's name alone
     counts. ``watch`` is warned of what may mislead. Raises as ``calibrate``."""
+    model = None if (given_model := said.get("model")) is None else name_of(given_model)
     if feedback is not None:
         check_choice(choice.target_error, choice.search_cost)
-        found: Source | Replay = from_feedback(feedback, _name(method), signal, said.get("model"))
+        found: Source | Replay = from_feedback(feedback, _name(method), signal, model)
     else:
         found = replay or _asked(method, data, choice, metric or METRIC, file, watch, said)
     if not isinstance(found, Source):
         at = (choice.search_cost or 0.0) if choice.weighs else None
-        found = from_replay(found, _name(method), signal, said.get("model") or "" if replay else "", at)
+        found = from_replay(found, _name(method), signal, (replay and model) or "", at)
     for warning in (*found.warnings, *([found.left_out] if found.failed else ())):
         watch.warn(warning)
     return found

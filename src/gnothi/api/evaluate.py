@@ -22,7 +22,7 @@ from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
-from gnothi.session.plan import Execution, Plan, Request, resolve, unanswered, with_questions
+from gnothi.session.plan import Execution, Plan, resolve, unanswered, with_questions
 from gnothi.session.record import changed_since, is_run, record
 from gnothi.types import Question
 
@@ -207,7 +207,7 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
 
 def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | None) -> Plan:
     """The methods that are named, over the sources that are given, or over the Rag's."""
-    before, budget = given.repeated(said["config"]), said["budget"]
+    before = given.repeated(said["config"])
     settings = given.settings_of(
         said["settings"] or {}, said["model_settings"], said["index_settings"], said["config"], said["filters"]
     )
@@ -215,21 +215,8 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | N
         sources = rag.plan.sources
         own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
         settings = Settings({**settings.given, **own})
-        model, index, graph = sources.model, sources.index, sources.graph
+        asked = {"model": sources.model, "index": sources.index, "graph": sources.graph}
     else:
-        index, graph = (given.as_spec(said[key]) or before.get(key) for key in ("index", "graph"))
-        model = said["model"] or before.get("model")
-    plan = resolve(
-        Request(
-            methods=names,
-            model=model,
-            index=index,
-            graph=graph,
-            settings=settings,
-            calibration=given.calibration_of(said["calibration"]),
-            ignore_mismatch=said["ignore_mismatch"],
-            max_cost=budget.max_cost if budget else None,
-            max_tokens=budget.max_tokens if budget else None,
-        )
-    )
+        asked = {key: said[key] or before.get(key) for key in ("model", "index", "graph")}
+    plan = resolve(given.request_of({**said, **asked}, names, settings))
     return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan

@@ -13,7 +13,9 @@ from gnothi import methods
 from gnothi.config import Given, Settings, flatten, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.models.remote.budget import Budget
 from gnothi.retrieval.filters import as_filters
+from gnothi.session.plan import Request
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.types import Question
 
@@ -83,6 +85,22 @@ def as_path(value: object, name: str) -> Path:
     if isinstance(value, str | os.PathLike):
         return Path(value)
     raise InvalidInput(f"{name}: got {value!r:.80}, expected a path.")
+
+
+def request_of(said: Mapping[str, Any], methods: Sequence[str] | None, settings: Settings) -> Request:
+    """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for. Raises InvalidInput."""
+    budget = said["budget"] or Budget()
+    return Request(
+        methods=methods,
+        model=said["model"],
+        index=as_spec(said["index"]),
+        graph=as_spec(said["graph"]),
+        settings=settings,
+        calibration=calibration_of(said["calibration"]),
+        ignore_mismatch=said["ignore_mismatch"],
+        max_cost=budget.max_cost,
+        max_tokens=budget.max_tokens,
+    )
 
 
 def as_spec(source: Any) -> Any:

@@ -16,7 +16,6 @@ from gnothi.errors import MissingDependency
 from gnothi.models import LAB
 from gnothi.session.default_method import default_method
 from gnothi.session.execute import Watch
-from gnothi.session.plan import Request
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
@@ -52,6 +51,7 @@ def serve(
     Raises as ``gnothi.open``, UnknownName or InvalidSetting for settings of the server, ResourceUnavailable where the address
     cannot be had.
     """
+    said = locals()
     given.refuse_running_loop("serve()", "asyncio.to_thread(gnothi.serve, ...)")
     if missing := [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]:
         raise MissingDependency(missing[0], "serving", "the server")
@@ -62,17 +62,8 @@ def serve(
     every = given.settings_of(settings or {}, config=config).given
     every = {**every, **{f"{SECTION}.{key}": Given(value, f"<--{key}>") for key, value in server.items()}}
     named = [methods] if isinstance(methods, str) or callable(methods) else methods
-    request = Request(
-        methods=None if named is None else [known.spec(one).name for one in named],
-        model=model,
-        index=given.as_spec(index),
-        graph=given.as_spec(graph),
-        settings=Settings(every),
-        calibration=given.calibration_of(calibration),
-        ignore_mismatch=ignore_mismatch,
-        max_cost=budget.max_cost if budget else None,
-        max_tokens=budget.max_tokens if budget else None,
-    )
+    names = None if named is None else [known.spec(one).name for one in named]
+    request = given.request_of(said, names, Settings(every))
     of_server = server_settings(request.settings)
     of_server.check_exposure()
     if named is None and not request.settings.section(SETUPS):
