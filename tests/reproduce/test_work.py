@@ -260,6 +260,16 @@ def test_a_difference_is_less_sure_than_our_figure() -> None:
     assert cell(None, (0.2, 0.4)).difference is None
 
 
+@pytest.mark.parametrize("ours", [0.0, 1.0])
+def test_a_difference_of_shares_is_one_that_there_can_be(ours: float) -> None:
+    own = Interval(max(0.0, ours - 0.5), min(1.0, ours + 0.5))
+    found = Cell("em", 0.4, ours, own).difference
+    assert found is not None
+    assert found.low >= -0.4
+    assert found.high <= 0.6
+    assert Cell("seconds", 0.4, ours, own).difference == pytest.approx((ours - 0.4 - 0.25 * 2**0.5, ours - 0.4 + 0.25 * 2**0.5))
+
+
 def test_what_was_reproduced_and_what_not(knowing: Scripted, data: Path, tmp_path: Path) -> None:  # noqa: ARG001
     found = carry_out(job("seakr/table6", tmp_path, data=data, only=("nq", "SeaKR"), limit=5, model="some/model"))
     assert found.missing == ("2WikiMultiHopQA", "HotpotQA", "FLARE", "DRAGIN")
@@ -285,6 +295,7 @@ def test_resources_are_described_completely() -> None:
     every: Mapping[tuple[str, str], resources.Resource] = resources._read()
     for (kind, _), one in every.items():
         assert one.home.startswith("https://")
-        assert all((one.title, one.get, one.licence))
+        assert all((one.title, one.get, one.licence, one.source))
+        assert one.unverified == any(word in one.source for word in ("from memory", "was not seen")) or "as wiki" in one.source
         assert kind != "data" or (one.questions and one.rehearse.startswith("lab"))
         assert kind not in ("corpus", "graph") or (one.files and one.index)

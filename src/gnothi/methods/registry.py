@@ -18,6 +18,7 @@ from gnothi.filtering.utility import DemonstrationSource
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.of_function import as_method
 from gnothi.methods.steps.settings import Measuring, check_probe, signals_of
+from gnothi.metrics.bertscore import Likeness
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Own, Registry
 from gnothi.signals import registry as signals
@@ -46,6 +47,7 @@ _PROTOCOLS: Mapping[type, str] = {
     GateSource: "a learnt gate (a folder made by gnothi calibrate --learn)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
     Entailment: "a cross-encoder for NLI (a folder or a hub id; none: the model is asked)",
+    Likeness: "a model for BERTScore (a folder or a hub id), or lexical (shared words)",
     Probe: "a probe: lab, or a folder made by gnothi train probe",
 }
 """What a method's field may hold, and what a user names in its place."""

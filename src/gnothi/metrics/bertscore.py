@@ -4,9 +4,36 @@ SKILL-RAG names it beside lexical match. No metric of runs: it takes a model, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from gnothi.errors import InvalidInput, MissingDependency, ModelUnavailable
+from gnothi.metrics.f1 import f1
+
+LEXICAL = "lexical"
+
+
+@runtime_checkable
+class Likeness(Protocol):
+    """How alike answers and references are, at most 1 each."""
+
+    def __call__(self, answers: Sequence[str], references: Sequence[str]) -> list[float]: ...
+
+    async def aclose(self) -> None: ...
+
+
+def open_likeness(spec: str) -> Likeness:
+    """``lexical`` (shared words), or BERTScore of a model. Raises as ``BertScore``."""
+    return SharedWords() if spec == LEXICAL else BertScore(spec)
+
+
+class SharedWords:
+    """F1 over words."""
+
+    def __call__(self, answers: Sequence[str], references: Sequence[str]) -> list[float]:
+        return [f1(answer, [reference]) for answer, reference in zip(answers, references, strict=True)]
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
 
 
 class BertScore:
@@ -32,3 +59,6 @@ class BertScore:
         if len(answers) != len(references):
             raise InvalidInput(f"BERTScore: got {len(answers)} answers and {len(references)} references, expected as many.")
         return self._scorer.score([*answers], [*references])[2].tolist() if answers else []
+
+    async def aclose(self) -> None:
+        """Nothing to release."""

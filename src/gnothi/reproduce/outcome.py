@@ -38,11 +38,12 @@ class Cell:
 
     @property
     def difference(self) -> Interval | None:
-        """The 95 % interval of ours less the paper's, as far as the choice of questions goes."""
+        """The 95 % interval of ours less the paper's, as far as the choice of questions goes; no share can be above 1."""
         if self.paper is None or self.ours is None or self.interval is None:
             return None
         half = self.wider * (self.interval.high - self.interval.low) / 2
-        return Interval(self.ours - self.paper - half, self.ours - self.paper + half)
+        low, high = self.ours - self.paper - half, self.ours - self.paper + half
+        return Interval(max(low, -self.paper), min(high, 1 - self.paper)) if self.metric in SHARES else Interval(low, high)
 
 
 def widening(ours: int, paper: int | None = None, population: int | None = None) -> float:
@@ -168,7 +169,7 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
     wanted += recipe.show
     return OnData(
         name=part.name,
-        title=part.source.title,
+        title=part.source.title + (": pairs of answers" if recipe.pairs is not None else ""),
         questions=table.questions,
         metric=table.metric,
         full=table.full,
@@ -179,7 +180,7 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
 
 def _line(line: Line, rows: list[Row], metrics: list[str], of: str, part: Part) -> Compared:
     recipe, population = part.job.recipe, part.source.count
-    wider = widening(line.n, recipe.questions or population, population)
+    wider = widening(line.n) if recipe.pairs is not None else widening(line.n, recipe.questions or population, population)
     paper = {figure.metric: figure.value / (100 if recipe.percent and figure.metric in SHARES else 1) for figure in line.paper}
     cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one, recipe.calls), wider) for one in metrics)
     return Compared(line.label, line.group, line.n, line.failures, cells, (line.difference or {}).get(of), line.run)

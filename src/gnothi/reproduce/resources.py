@@ -8,6 +8,8 @@
     home = "https://..."                 # the official page
     get = "which file of it, and what to do with it"
     licence = "CC BY 4.0"
+    source = "its page on ..."           # where licence, sizes and prices come from
+    unverified = true                    # optional: some of that is from memory
     rehearse = "lab:two_hop"             # the laboratory's questions of the same form
     answerable = true                    # optional: only questions with an answer
 
@@ -41,6 +43,8 @@ class Resource:
     home: str
     get: str
     licence: str
+    source: str
+    unverified: bool = False
     questions: str = ""
     training: str = ""
     beside: tuple[str, ...] = ()
