@@ -146,7 +146,7 @@ def test_the_language_of_an_index(tmp_path: Path, docs: Path, out: str, capsys: 
     assert gnothi("search", out, "Baum") == 0
     assert "german.txt#1" in capsys.readouterr().out
     assert gnothi("info", out) == 0
-    assert "language: german\nterms: Latin words: german stems" in capsys.readouterr().out
+    assert "language: german\nfields: cross\nterms: Latin words: german stems" in capsys.readouterr().out
     assert gnothi("build", docs, "--out", out, "--language", "french") == 2
     assert "begun with german" in capsys.readouterr().err
 

@@ -370,6 +370,7 @@ def beside(gate: str, answer: str = "read") -> dict[str, Any]:
     """What a gate, and a way of answering, need beside their names."""
     needed: dict[str, dict[str, Any]] = {
         "energy": {"gate_threshold": -9.0},
+        "entity_frequency": {"gate_threshold": -9.0},
         "probe": {"signal.probe": probe_saying(0.9)},
         "question": {"signal.probe": probe_saying(0.9)},
         "neighbours": {"knowledge": Learnt(0.9, 0.9)},

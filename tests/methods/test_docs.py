@@ -43,6 +43,7 @@ def test_every_method_is_in_the_guide(name: str) -> None:
         ("flare", set()),
         ("react", set()),
         ("search_r1", set()),
+        ("quco_rag", set()),
         ("searchain", set()),
         ("rowen", READER),
         ("slimplm", READER),

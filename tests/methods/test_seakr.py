@@ -406,7 +406,7 @@ async def test_simple_short_answers() -> None:
 # --- signals and settings ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in registry.names() if name != "energy"])
+@pytest.mark.parametrize("name", [name for name in registry.names() if name not in ("energy", "entity_frequency")])
 async def test_each_signal_gates_at_its_own_threshold(name: str) -> None:
     learnt: dict[str, Any] = {"measuring": Measuring(probe=probe_saying(0.2))} if registry.reads_probe(name) else {}
     _, recorded = await run(speaker(KNOWS), signal=name, **learnt)

@@ -160,7 +160,7 @@ def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: 
     one = job("seakr/table6", tmp_path, data=data, only=("nq",), model="some/model")
     found = carry_out(one, Watching(steps.append))
     assert [step.split(":")[0].split(" of ")[0] for step in steps] == ["index", "threshold", "rows"]
-    assert (data / "gnothi" / "wikipedia-2018").is_dir()
+    assert (data / "gnothi" / "wikipedia-2018-best").is_dir()
     (on,) = found.data
     assert [row.label for row in on.rows] == ["SeaKR", "FLARE", "DRAGIN"]
     assert on.metrics == ["em", "f1"]

@@ -212,9 +212,9 @@ def test_the_manifest_counts_as_it_is_once_the_folder_is_held(tmp_path: Path, mo
     path = tmp_path / "index"
     real = folder_module.prepare
 
-    def prepare(folder: Path, language: str = "") -> Manifest:
+    def prepare(folder: Path, language: str = "", fields: str = "") -> Manifest:
         monkeypatch.setattr(writer_module, "prepare", real)
-        made = real(folder, language)
+        made = real(folder, language, fields)
         filled(folder)  # another build, after the manifest was looked at and before the lock is taken
         return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -17,7 +17,7 @@ from gnothi.filtering.learned import GateSource
 from gnothi.filtering.utility import DemonstrationSource
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.of_function import as_method
-from gnothi.methods.steps.settings import Measuring, check_probe, signals_of
+from gnothi.methods.steps.settings import Measuring, check_counting, check_probe, signals_of
 from gnothi.metrics.bertscore import Likeness
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Own, Registry
@@ -164,6 +164,7 @@ def make(name: str, resources: Mapping[str, object], values: Mapping[str, Any]) 
     known = spec(name)
     method = config.make(known.method, {**values, **_resources(known, resources)}, f"method {name}")
     check_probe(method)
+    check_counting(method)
     if isinstance(method, _Particular):
         method.check_resources()
     model = getattr(method, "model", None)
@@ -187,6 +188,10 @@ class _Unspecified:
     thresholds: Mapping[str, float] = {}
     profile = Profile()
 
+    def counter(self, filters: object = ()) -> Callable[..., object]:  # noqa: ARG002
+        """As an index that counts."""
+        return self.counter
+
 
 class _AnyThreshold(dict[str, float]):
     """As if there were a threshold for every signal."""
@@ -208,7 +213,9 @@ def check(known: MethodSpec, values: Mapping[str, Any]) -> None:
     named = [key for key in known.optional if values.get(key) is not None]
     plain = {key: value for key, value in values.items() if key not in known.optional}
     possible = dict.fromkeys([*known.required, *named], _Possible())
-    check_probe(config.make(known.method, {**plain, **possible}, f"method {known.name}"))
+    method = config.make(known.method, {**plain, **possible}, f"method {known.name}")
+    check_probe(method)
+    check_counting(method)
 
 
 def describe(name: str) -> Description:

@@ -78,7 +78,7 @@ def _build(source: resources.Resource, part: Part, watching: Watching) -> None:
     else:
         from gnothi.retrieval.build import build as build_index
 
-        build_index(files, out)
+        build_index(files, out, fields=source.fields)
         if source.encoder:
             from gnothi.retrieval.dense.embed import embed
             from gnothi.retrieval.dense.encoders import Encoding

@@ -10,7 +10,8 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.chain import reread
 from gnothi.methods.steps.extraction import EXTRACTIONS, Extraction, ExtractionName
 from gnothi.methods.steps.gating import GateSpec
-from gnothi.protocols import LanguageModel
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.retrieval.counting import counter
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.entailment import Entailment
@@ -132,18 +133,21 @@ class Measuring:
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
+    corpus: Retriever | None = resource("Where entity_frequency and cooccurrence count names.")
 
     def __post_init__(self) -> None:
         check_ranges(self, f"{SECTION}.")
 
-    def make(self, name: str | None) -> Signal:
-        """The named signal; for None perplexity, which is free (and None where log-probabilities are)."""
+    def make(self, name: str | None, retriever: Retriever | None = None) -> Signal:
+        """The named signal; for None perplexity, which is free (and None where log-probabilities are). One that counts does so
+        in the ``corpus``, or else in what the ``retriever`` searches. Raises InvalidSetting where there is none, or one that
+        cannot count."""
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
-        return signals.create(
-            name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe, self.entailment
-        )
+        state, corpus = StateSpec(self.layer, self.site, self.position), self.corpus or retriever
+        count = counter(corpus) if corpus is not None and signals.counts(name) else None
+        return signals.create(name, sampling, state, self.alpha, self.probe, self.entailment, count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +166,7 @@ class SignalSettings(MethodSettings):
 
     def make_signal(self, name: str | None) -> Signal:
         """The named signal, or perplexity, with the method's settings."""
-        return self.measuring.make(name)
+        return self.measuring.make(name, getattr(self, "retriever", None))
 
     @property
     def probe(self) -> Probe | None:
@@ -215,6 +219,13 @@ def measured_by(method: Any, values: Mapping[str, Any]) -> list[str]:
 def measured_settings(method: Any, values: Mapping[str, Any]) -> set[str]:
     """The keys of the settings of all signals that the method measures with these values."""
     return {key for signal in measured_by(method, values) for key in signals.settings_of(signal)}
+
+
+def check_counting(method: Any) -> None:
+    """Raise InvalidSetting where a signal of the method counts, and there is no index that can."""
+    for name in signals_of(method).values():
+        if name in signals.SIGNALS and signals.counts(name):
+            method.make_signal(name)
 
 
 def check_probe(method: Any) -> None:
