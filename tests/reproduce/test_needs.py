@@ -137,7 +137,7 @@ def test_only_what_the_rows_asked_for_name_is_learnt(tmp_path: Path) -> None:
         (): ["judge", "reader", "backbone", "reader-ours"],
         ("csqa",): ["judge", "reader", "backbone", "reader-ours"],
         ("IEKR",): ["judge", "reader"],
-        ("GKP", "csqa"): ["judge", "reader"],
+        ("GKP", "csqa"): ["judge", "reader", "backbone"],
         ("IEKR (ours)",): ["judge", "reader", "reader-ours"],
     }.items():
         found = parts(Job(recipe=recipe.read("iekr/table1"), out=tmp_path, data=tmp_path, only=only))
