@@ -18,8 +18,7 @@ from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order
 from gnothi.methods.steps.settings import SHORT_STOPS, MethodSettings, resource, setting
 from gnothi.methods.steps.wording import asks_yes_or_no
-from gnothi.metrics.bertscore import Likeness
-from gnothi.protocols import LanguageModel
+from gnothi.protocols import LanguageModel, Likeness
 from gnothi.registry import Own
 from gnothi.runs.rows import Row
 from gnothi.signals.judge import says_yes
