@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from gnothi.types import Capabilities, Prompt, Question
 from tests.messages import refused
 
 
-def judging(same: Callable[[str, str], bool], answers: dict[str, tuple[str, ...]] | None = None) -> Scripted:
+def judging(same: Callable[[str, str], bool], answers: Mapping[str, tuple[str, ...]] | None = None) -> Scripted:
     """Lists the questions that ``answers`` has, gives these, and calls pairs the same as told."""
 
     def reply(prompt: Prompt) -> list[Reply]:

@@ -77,7 +77,7 @@ from gnothi.reproduce.study import parse as parse_study
 
 FOLDER = Path(__file__).parent / "recipes"
 PAPERS = Path(__file__).parent / "papers.toml"
-_OWN = ("covers", "data", "questions", "corpus", "calibration", "calibrate_on", "percent", "extras", "show", "calls", "pairs")
+_OWN: tuple[str, ...] = ("covers", "data", "questions", "corpus", "calibration", "calibrate_on", "percent", "extras", "show", "calls", "pairs")
 _OWN += ("rehearse", "on", "train")
 _OF_ROW = ("without", "calibrate", "rehearse")
 _OF_PAPERS = {"questions", "corpus", "calibration", "calibrate_on", "pairs", "rehearse", "on", "train"}
@@ -260,8 +260,8 @@ def _on(table: object, place: str) -> On:
         raise InvalidSetting(
             f"{place}, on: got {table!r:.80}, expected a table of {', '.join(one.name for one in fields(On))}."
         )
-    tables = {key: flatten(take(table, key, dict, f"{place}, on", {})) for key in ("settings", "pairs")}
-    return On(**{key: take(table, key, str, f"{place}, on") for key in table if key not in tables}, **tables)
+    given: dict[str, Any] = {key: flatten(take(table, key, dict, f"{place}, on", {})) for key in ("settings", "pairs")}
+    return On(**given | {key: take(table, key, str, f"{place}, on") for key in table if key not in given})
 
 
 def _training(table: object, place: str) -> Training:

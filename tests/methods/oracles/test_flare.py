@@ -38,7 +38,7 @@ LABEL = ("keqa/table1", "hotpotqa", "FLARE")
 
 def settings(seed: int) -> dict[str, Any]:
     """The recipe's; every other text may be shorter, so that many come to their limit."""
-    values = row(*LABEL).values
+    values = dict(row(*LABEL).values)
     return values if seed % 2 else {**values, "max_tokens": 9, "max_length": 20}
 
 
