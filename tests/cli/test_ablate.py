@@ -189,19 +189,8 @@ def test_the_table_fits_80_columns(gnothi: Run, mine: str, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("scripted")
 def test_packaged_studies_run(gnothi_json: Json, tmp_path: Path) -> None:
-    found = gnothi_json(
-        "reproduce",
-        "seakr",
-        "lab:one_hop",
-        "--limit",
-        "2",
-        "--only",
-        "LN-Entropy",
-        "--set",
-        "signal.samples=3",
-        "--out",
-        str(tmp_path),
-    )
+    command = "reproduce seakr lab:one_hop --limit 2 --only LN-Entropy --set signal.samples=3 --out".split()
+    found = gnothi_json(*command, str(tmp_path))
     assert [(one["label"], one["paper"][0]["value"]) for one in found["variants"]] == [("SeaKR", 31.4), ("LN-Entropy", 30.0)]
     assert read_config(tmp_path / "ln-entropy")["method.seakr.signal.samples"] == 3
     assert found["dataset"] == "lab:one_hop"

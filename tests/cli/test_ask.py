@@ -117,27 +117,30 @@ def test_settings_choices_and_seed_reach_the_method(scripted: Scripted, gnothi_j
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("options", "code"),
     [
-        ((" ",), 2),
-        ((KNOWN, "--method", "seaker"), 2),
-        ((KNOWN, "--set", "treshold=1"), 2),
-        ((KNOWN, "--set", "threshold=high"), 2),
-        ((KNOWN, "--set", "max_steps=0"), 2),
-        ((KNOWN, "--set", "max_steps"), 2),
-        ((KNOWN, "--set", "rag.k=many", "--method", "rag"), 2),
-        ((KNOWN, "--set", "model.dtyp=float32"), 2),
-        ((KNOWN, "--config", "absent.toml"), 2),
-        ((KNOWN, "--index", "absent"), 3),
-        ((KNOWN, "--model", "./absent"), 3),
-        ((KNOWN, "--model", "./absent", "--index", "absent"), 3),
-        ((KNOWN, "--model", "openai:some", "--set", "signal=consistency"), 2),
-        ((KNOWN, "--seed", "x"), 2),
+        ("--method seaker", 2),
+        ("--set treshold=1", 2),
+        ("--set threshold=high", 2),
+        ("--set max_steps=0", 2),
+        ("--set max_steps", 2),
+        ("--set rag.k=many --method rag", 2),
+        ("--set model.dtyp=float32", 2),
+        ("--config absent.toml", 2),
+        ("--index absent", 3),
+        ("--model ./absent", 3),
+        ("--model ./absent --index absent", 3),
+        ("--model openai:some --set signal=consistency", 2),
+        ("--seed x", 2),
     ],
 )
 @pytest.mark.usefixtures("scripted")
-def test_bad_input_is_one_clear_line(gnothi: Run, arguments: tuple[str, ...], code: int) -> None:
-    complained(gnothi("ask", *arguments), code)
+def test_bad_input_is_one_clear_line(gnothi: Run, options: str, code: int) -> None:
+    complained(gnothi("ask", KNOWN, *options.split()), code)
+
+
+def test_a_blank_question(gnothi: Run) -> None:
+    complained(gnothi("ask", " "))
 
 
 @pytest.mark.usefixtures("scripted")

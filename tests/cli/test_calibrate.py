@@ -233,16 +233,7 @@ def test_it_is_of_the_model_that_the_gate_listens_to(
 ) -> None:
     teach(scripted)
     out, run = str(tmp_path / "made.toml"), str(tmp_path / "run")
-    method = (
-        "--method",
-        "slimplm",
-        "--limit",
-        "30",
-        "--set",
-        "slimplm.judgement=perplexity",
-        "--set",
-        "slimplm.proxy=some/proxy",
-    )
+    method = "--method slimplm --limit 30 --set slimplm.judgement=perplexity --set slimplm.proxy=some/proxy".split()
     made = gnothi_json("calibrate", "lab:one_hop", *method, "--search-cost", "0.1", "--out", out)
     assert made["model"]["name"] == "some/proxy"
     code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)

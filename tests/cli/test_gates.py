@@ -67,19 +67,8 @@ def test_an_infinite_threshold_can_be_shown_everywhere(
     gnothi: Run, recorded: str, tmp_path: Path, value: str, fires: str
 ) -> None:
     page, folder = tmp_path / "page.html", tmp_path / "csv"
-    code, out, err = gnothi(
-        "calibrate",
-        "--replay",
-        recorded,
-        "--threshold",
-        f"perplexity={value}",
-        "--html",
-        str(page),
-        "--csv",
-        str(folder),
-        "--plot",
-        f"{page}.svg",
-    )
+    shown = ("--html", str(page), "--csv", str(folder), "--plot", f"{page}.svg")
+    code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", f"perplexity={value}", *shown)
     assert code == 0, err
     assert f"perplexity at {value}: accuracy" in " ".join(out.split())
     assert f"perplexity: the threshold {value} (almost) {fires} retrieves" in err

@@ -161,18 +161,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path, monkeypatch: pytest.Monkey
         complained(gnothi(*evaluate, "--model", "other", "--index", "lab", *learnt))
         calibrate = ("calibrate", "lab-train", "--out", str(tmp_path / "c.toml"))
         complained(gnothi(*calibrate, "--model", "other", "--index", "lab", *learnt))
-    shut = (
-        "--method",
-        "compose",
-        "--limit",
-        "30",
-        "--target-error",
-        "0.9",
-        "--set",
-        "gate=probe",
-        "--set",
-        f"signal.probe={out}",
-    )
+    shut = ("--method", "compose", "--limit", "30", "--target-error", "0.9", "--set", "gate=probe", f"--set=signal.probe={out}")
     assert "learnt from questions of lab-train" in gnothi(*calibrate, *shut)[2]
     assert gnothi(*use, "--set", "reason=false", "--ignore-mismatch")[0] == 0
     assert gnothi(*use, "--model", "other", "--index", "lab", "--ignore-mismatch")[0] == 0

@@ -236,21 +236,21 @@ def test_numbers_that_lead_nowhere_are_told_when_they_are_met(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "state", ["7", '{"rows": "1"}', '{"rows": 1, "names_bytes": 1, "relations": [null], "sources": []}', "["]
+    ("file", "text"),
+    [
+        ("log", "7"),
+        ("log", "["),
+        ("log", '{"rows": "1"}'),
+        ("log", '{"rows": 1, "names_bytes": 1, "relations": [null], "sources": []}'),
+        ("templates", "7"),
+        ("templates", "["),
+        ("templates", '{"relations": 7}'),
+    ],
 )
-def test_a_damaged_log_is_said(tmp_path: Path, state: str) -> None:
-    source = write(tmp_path / "a.tsv", "tea | is | hot")
-    build(tmp_path / "graph", source)
-    (tmp_path / "graph" / "import" / "log.json").write_text(state)
-    with refused(IndexUnavailable):
-        build(tmp_path / "graph", source)
-
-
-@pytest.mark.parametrize("kept", ["7", "[", '{"relations": 7}'])
-def test_kept_templates_that_are_none_are_said(tmp_path: Path, kept: str) -> None:
+def test_damaged_notes_of_a_build_are_said(tmp_path: Path, file: str, text: str) -> None:
     source = write(tmp_path / "a.tsv", "tea | is | hot")
     build(tmp_path / "graph", source, templates=Templates.of({"is": "{head} is {tail}."}))
-    (tmp_path / "graph" / "import" / "templates.json").write_text(kept)
+    (tmp_path / "graph" / "import" / f"{file}.json").write_text(text)
     with refused(IndexUnavailable):
         build(tmp_path / "graph", source)
 

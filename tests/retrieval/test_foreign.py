@@ -91,15 +91,7 @@ def test_an_object_or_a_function_that_makes_one() -> None:
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize(
     "argument",
-    [
-        "mine_of_tests",
-        ":x",
-        "mine_of_tests:nothing",
-        "no_such_module:x",
-        "mine_of_tests:broken",
-        "mine_of_tests:Box",
-        ".mine_of_tests:x",
-    ],
+    "mine_of_tests :x no_such_module:x .mine_of_tests:x mine_of_tests:nothing mine_of_tests:broken mine_of_tests:Box".split(),
 )
 def test_what_cannot_be_imported_is_told(argument: str) -> None:
     with refused(IndexUnavailable):

@@ -77,8 +77,8 @@ from gnothi.reproduce.study import parse as parse_study
 
 FOLDER = Path(__file__).parent / "recipes"
 PAPERS = Path(__file__).parent / "papers.toml"
-_OWN: tuple[str, ...] = ("covers", "data", "questions", "corpus", "calibration", "calibrate_on", "percent", "extras", "show", "calls", "pairs")
-_OWN += ("rehearse", "on", "train")
+_OWN: tuple[str, ...] = ("covers", "data", "questions", "corpus", "calibration", "calibrate_on", "percent", "extras", "show")
+_OWN += ("calls", "pairs", "rehearse", "on", "train")
 _OF_ROW = ("without", "calibrate", "rehearse")
 _OF_PAPERS = {"questions", "corpus", "calibration", "calibrate_on", "pairs", "rehearse", "on", "train"}
 """What only a recipe with the data sets of a paper has a use for."""
