@@ -30,33 +30,11 @@ _WRITES = "WRITE_MESSAGES" in os.environ
 FOLDERS: set[Path] = set()
 """Where pytest makes the tests' temporary folders (``--basetemp``)."""
 _ROOT = re.escape(str(Path(tempfile.gettempdir()).resolve()))
-<<<<<<< HEAD
-_MASKS = (
-    (re.compile(_ROOT + r"/gnothi-[^/\s'\":;,)`]+"), "TMP"),
-    (re.compile(r"\(in [^()]+, line \d+\)"), "(in FILE, line N)"),
-    (re.compile(r"\b0x[0-9a-f]{6,}\b"), "0x..."),
-    (
-        re.compile(r"\b(?=[0-9]*[a-f])(?:[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32})\b"),
-        "...",
-    ),  # names of an index's files, fingerprints
-    (re.compile(r"(?<=127\.0\.0\.1:)\d{5}\b"), "PORT"),
-    (re.compile(r"(?<=did not answer for )\d+(?= s)"), "..."),
-    (
-        re.compile(
-            r"[A-Z][^:;.(]*: line \d+ column \d+ \(char \d+\)|Expecting [a-z ]+(?= at column)|[A-Z][^:;.]* \(at [^)]*\)"
-            r"|'utf-8' codec can't [^:;.]*: [a-z ]+"
-        ),
-        "...",
-    ),  # what Python says of JSON, TOML and UTF-8
-    (re.compile(r" It is held by process \d+[^.]*\."), ""),  # not every system tells
-    (re.compile(r"(one of:? [^\s,]+, )(?:[^\s,;]+, ){2,}(?:or )?[^\s,;]+?(?=[.;,)]*(?:\s|$))"), r"\1..."),
-)
-_OURS = tuple(str(Path(__file__).parents[1] / folder) for folder in ("src", "tests", "benchmarks", "tools"))
-=======
 _MASKS = [
     (re.compile(pattern), instead)
     for pattern, instead in (
-        (_ROOT + r"/(?:pytest-of-[^/\s]+/pytest-\d+/(?:popen-gw\d+/)?|gnothi-)[^/\s'\":;,)`]+", "TMP"),
+        (_ROOT + r"/gnothi-[^/\s'\":;,)`]+", "TMP"),
+        (r"\(in [^()]+, line \d+\)", "(in FILE, line N)"),
         (r"\b0x[0-9a-f]{6,}\b", "0x..."),
         # Fingerprints, and the names of an index's files.
         (r"\b(?=[0-9]*[a-f])(?:[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32})\b", "..."),
@@ -70,7 +48,6 @@ _MASKS = [
     )
 ]
 _OURS = (str(Path(errors.__file__).parent), *(str(Path(__file__).parents[1] / one) for one in ("tests", "benchmarks", "tools")))
->>>>>>> prose
 _seen: dict[str, set[str]] = defaultdict(set)
 
 
