@@ -39,6 +39,7 @@ _MASKS = [
         # Fingerprints, and the names of an index's files.
         (r"\b(?=[0-9]*[a-f])(?:[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32})\b", "..."),
         (r"(?<=127\.0\.0\.1:)\d{5}\b", "PORT"),
+        (r"(?<=made by Gnothi )[\d.]*\d|(?<=expected )[\d.]*\d(?= as here)", "..."),
         (r"(?<=did not answer for )\d+(?= s)", "..."),
         (r" It is held by process \d+[^.]*\.", ""),  # not every system tells
         # What Python says of JSON, TOML and UTF-8 that it cannot read.
