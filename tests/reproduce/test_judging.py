@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
+from gnothi.filtering.encoders import LEXICAL
 from gnothi.metrics import f1
-from gnothi.metrics.bertscore import LEXICAL, open_likeness
+from gnothi.metrics.bertscore import open_likeness
 from gnothi.reproduce.judging import Judge, Pairs, best_threshold, pairs_of
 from gnothi.runs.rows import Row
 from gnothi.testing.model import Reply, Scripted
@@ -20,7 +21,7 @@ from gnothi.types import Capabilities, Prompt, Question
 from tests.messages import refused
 
 
-def judging(same: Callable[[str, str], bool], answers: dict[str, tuple[str, ...]] | None = None) -> Scripted:
+def judging(same: Callable[[str, str], bool], answers: Mapping[str, tuple[str, ...]] | None = None) -> Scripted:
     """Lists the questions that ``answers`` has, gives these, and calls pairs the same as told."""
 
     def reply(prompt: Prompt) -> list[Reply]:

@@ -4,21 +4,12 @@ SKILL-RAG names it beside lexical match. No metric of runs: it takes a model, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from gnothi.errors import InvalidInput, MissingDependency, ModelUnavailable
+from gnothi.filtering.encoders import LEXICAL
+from gnothi.filtering.likeness import Likeness
 from gnothi.metrics.f1 import f1
-
-LEXICAL = "lexical"
-
-
-@runtime_checkable
-class Likeness(Protocol):
-    """How alike answers and references are, at most 1 each."""
-
-    def __call__(self, answers: Sequence[str], references: Sequence[str]) -> list[float]: ...
-
-    async def aclose(self) -> None: ...
 
 
 def open_likeness(spec: str) -> Likeness:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gnothi.metrics.bertscore import Likeness
+from gnothi.filtering.likeness import Likeness
 from gnothi.models import is_remote
 from gnothi.reproduce import learning, resources
 from gnothi.reproduce.parts import Part

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gnothi.errors import ResourceUnavailable
 from gnothi.filtering.encoders import LEXICAL
-from gnothi.metrics.bertscore import Likeness
+from gnothi.filtering.likeness import Likeness
 from gnothi.models import check_model
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.reproduce import learning, resources

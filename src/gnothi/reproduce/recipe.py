@@ -269,7 +269,7 @@ def _on(table: object, place: str) -> On:
         raise InvalidSetting(
             f"{place}, on: got {table!r:.80}, expected a table of {', '.join(one.name for one in fields(On))}."
         )
-    tables = {key: flatten(take(table, key, dict, f"{place}, on", {})) for key in ("settings", "pairs")}
+    tables: dict[str, Any] = {key: flatten(take(table, key, dict, f"{place}, on", {})) for key in ("settings", "pairs")}
     return On(**{key: take(table, key, str, f"{place}, on") for key in table if key not in tables}, **tables)
 
 
