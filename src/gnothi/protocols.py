@@ -125,15 +125,6 @@ class Reranker(Protocol):
 
 
 @runtime_checkable
-class Likeness(Protocol):
-    """How alike answers and references are, at most 1 each."""
-
-    def __call__(self, answers: Sequence[str], references: Sequence[str]) -> list[float]: ...
-
-    async def aclose(self) -> None: ...
-
-
-@runtime_checkable
 class Method(Protocol):
     """A way of answering questions: a frozen dataclass, resources first, then the paper's hyper-parameters as fields.
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
+from gnothi.filtering.encoders import LEXICAL
 from gnothi.metrics import f1
-from gnothi.metrics.bertscore import LEXICAL, open_likeness
+from gnothi.metrics.bertscore import open_likeness
 from gnothi.reproduce.judging import Judge, Pairs, best_threshold, pairs_of
 from gnothi.runs.rows import Row
 from gnothi.testing.model import Reply, Scripted

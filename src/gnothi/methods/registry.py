@@ -14,11 +14,12 @@ from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.filtering.learned import GateSource
+from gnothi.filtering.likeness import Likeness
 from gnothi.filtering.utility import DemonstrationSource
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.of_function import as_method
 from gnothi.methods.steps.settings import Measuring, check_signals, signals_of
-from gnothi.protocols import KnowledgeGraph, LanguageModel, Likeness, Method, Reranker, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Own, Registry
 from gnothi.signals import registry as signals
 from gnothi.signals.entailment import Entailment

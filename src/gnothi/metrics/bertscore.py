@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gnothi.errors import InvalidInput, MissingDependency, ModelUnavailable
+from gnothi.filtering.encoders import LEXICAL
+from gnothi.filtering.likeness import Likeness
 from gnothi.metrics.f1 import f1
-from gnothi.protocols import Likeness
-
-LEXICAL = "lexical"
 
 
 def open_likeness(spec: str) -> Likeness:

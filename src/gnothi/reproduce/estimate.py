@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gnothi.filtering.likeness import Likeness
 from gnothi.models import is_remote
-from gnothi.protocols import Likeness
 from gnothi.reproduce import learning, resources
 from gnothi.reproduce.parts import Part
 from gnothi.reproduce.recipe import Training

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from gnothi.errors import ResourceUnavailable
 from gnothi.filtering.encoders import LEXICAL, bare
+from gnothi.filtering.likeness import Likeness
 from gnothi.models import check_model
-from gnothi.protocols import LanguageModel, Likeness, Reranker
+from gnothi.protocols import LanguageModel, Reranker
 from gnothi.reproduce import learning, resources
 from gnothi.reproduce.parts import LAB, Job, Part, place
 from gnothi.reproduce.resources import Resource

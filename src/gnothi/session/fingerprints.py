@@ -53,8 +53,8 @@ def _content(protocol: type, spec: str) -> str:
 def _read(protocol: type) -> tuple[str, ...]:
     """The files of a folder that results depend on; others may lie there, too."""
     from gnothi.filtering import complexity, knowledge, learned, reference
+    from gnothi.filtering.likeness import Likeness
     from gnothi.filtering.utility import DemonstrationSource
-    from gnothi.protocols import Likeness
     from gnothi.signals import entailment, probe, probe_folder
 
     files: dict[type, tuple[str, ...]] = {

@@ -38,8 +38,7 @@ LABEL = ("keqa/table1", "hotpotqa", "FLARE")
 
 def settings(seed: int) -> dict[str, Any]:
     """The recipe's; every other text may be shorter, so that many come to their limit."""
-    values = dict(row(*LABEL).values)
-    return values if seed % 2 else {**values, "max_tokens": 9, "max_length": 20}
+    return {**row(*LABEL).values, **({} if seed % 2 else {"max_tokens": 9, "max_length": 20})}
 
 
 GRID = (0.02, 0.3, 0.5, 0.7, 0.9, 0.99)
