@@ -14,9 +14,10 @@ from typing import ClassVar
 
 from gnothi.errors import InvalidInput
 from gnothi.methods.registry import METHODS
+from gnothi.methods.steps.parsing import yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order
-from gnothi.methods.steps.settings import SHORT_STOPS, MethodSettings, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.metrics.bertscore import Likeness
 from gnothi.protocols import LanguageModel
@@ -24,7 +25,7 @@ from gnothi.registry import Own
 from gnothi.runs.rows import Row
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Answer, Decoding, Prompt, Question
+from gnothi.types import Answer, Capabilities, Decoding, Prompt, Question
 
 _MOST_QUIZZES = 20
 _SAID = {True: "yes", False: "no"}
@@ -45,12 +46,13 @@ class Pairs(SplitSettings):
 
         async def solve(quiz: str) -> Solved:
             """By the commonest answer."""
-            task = ANSWER_YES_NO if asks_yes_or_no(quiz) else ANSWER
+            yes_no = asks_yes_or_no(quiz)
+            task = ANSWER_YES_NO if yes_no else ANSWER
             told = task if self.demonstrations else replace(task, demonstrations=())
             decoding = Decoding(self.max_tokens, temperature=1.0, stop=SHORT_STOPS)
             samples = await self.model.sample(ask(told, Question(question.id, quiz)), self.tries, decoding)
-            answers = [self.extraction.short(one.text, quiz) for one in samples.generations]
-            answers = [one for one in answers if not says_nothing(one)]
+            answers = [self.extraction.short(one.text, "" if yes_no else quiz) for one in samples.generations]
+            answers = [yes_or_no(one) if yes_no else one for one in answers if not says_nothing(one)]
             forms = {normalized(one): one for one in reversed(answers)}
             for form, other in forms.items():
                 if form != normalized(answers[0]):
@@ -68,8 +70,8 @@ class Pairs(SplitSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Judge(MethodSettings):
-    """Says of a pair of answers, the question's choices, whether they mean the same: the model, or a likeness of texts."""
+class Judge:
+    """Says of the pair of answers that a question has, whether they mean the same: the model, or a likeness of texts."""
 
     model: LanguageModel
     likeness: Likeness | None = resource("What tells how alike the answers are, in place of the model.")
@@ -78,12 +80,18 @@ class Judge(MethodSettings):
 
     name: ClassVar[str] = "judge"
 
+    @property
+    def needs(self) -> Capabilities:
+        return Capabilities()
+
     async def __call__(self, question: Question) -> Answer:
         one, other = question.metadata["pair"]
         if self.likeness is not None:
-            return Answer(_SAID[self.likeness([one], [other])[0] >= self.threshold])
-        task = EQUIVALENT if self.demonstrations else replace(EQUIVALENT, demonstrations=())
-        return Answer(_SAID[await says_yes(self.model, Prompt(task, question.text, choices=(one, other)))])
+            same = self.likeness([one], [other])[0] >= self.threshold
+        else:
+            task = EQUIVALENT if self.demonstrations else replace(EQUIVALENT, demonstrations=())
+            same = await says_yes(self.model, Prompt(task, question.text, choices=(one, other)))
+        return Answer(_SAID[same], f"{one} | {other}")
 
 
 OWN = {one.name: Own(one.name, one, METHODS.group) for one in (Pairs, Judge)}
