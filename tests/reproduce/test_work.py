@@ -22,6 +22,7 @@ from gnothi.reproduce.outcome import Cell, reach, widening
 from gnothi.reproduce.parts import Job, drawn, filled, parts
 from gnothi.reproduce.shown import conclusion, document, markdown
 from gnothi.reproduce.work import carry_out, outlook
+from gnothi.retrieval.folder import read_manifest
 from gnothi.session import sources
 from gnothi.stats.intervals import Interval
 from gnothi.testing.model import Reply, Scripted
@@ -160,7 +161,7 @@ def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: 
     one = job("seakr/table6", tmp_path, data=data, only=("nq",), model="some/model")
     found = carry_out(one, Watching(steps.append))
     assert [step.split(":")[0].split(" of ")[0] for step in steps] == ["index", "threshold", "rows"]
-    assert (data / "gnothi" / "wikipedia-2018-best").is_dir()
+    assert read_manifest(data / "gnothi" / "wikipedia-2018-best").fields == "best"
     (on,) = found.data
     assert [row.label for row in on.rows] == ["SeaKR", "FLARE", "DRAGIN"]
     assert on.metrics == ["em", "f1"]

@@ -17,6 +17,9 @@ from gnothi.protocols import Retriever
 from gnothi.retrieval.analysis import analyser
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.build import build
+from gnothi.retrieval.dense.embed import embed
+from gnothi.retrieval.dense.encoders import Encoding
+from gnothi.retrieval.dense.index import DenseIndex
 from gnothi.retrieval.filters import as_filters
 from gnothi.retrieval.folder import FILE, read_manifest
 from gnothi.retrieval.registry import open_index
@@ -24,6 +27,7 @@ from gnothi.retrieval.writer import IndexWriter
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.messages import refused
+from tests.retrieval.dense import words
 
 WORDS = st.lists(st.sampled_from("w1 w2 w3 w4 w5".split()), max_size=9).map(" ".join)
 PASSAGES = st.lists(
@@ -102,6 +106,14 @@ def test_a_folder_keeps_its_fields_replaces_deletes_and_filters(tmp_path: Path) 
     assert index.search_blocking("mirna lighthouse", 1)[0].passage.id == "a"
     assert [one.passage.id for one in index.search_blocking("lighthouse", 5, as_filters(["year=1820"]))] == ["b"]
     assert sorted(one.id for one in index.passages()) == ["a", "b"]
+
+
+async def test_vectors_stand_beside_them_and_both_count(tmp_path: Path) -> None:
+    written(tmp_path, [Passage("a", "keeper of the lighthouse", "Mirna"), Passage("b", "A river.", "Orvel")])
+    embed(tmp_path, Encoding("words"), encode=words.passages)
+    dense = DenseIndex.open(tmp_path, words.questions)
+    assert (await dense.search("lighthouse keeper", 1))[0].passage.id == "a"
+    assert await dense.counter()(["Mirna", "the lighthouse"]) == 1
 
 
 def test_other_fields_than_a_folder_was_begun_with_are_refused(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def model() -> LanguageModel:
 
 
 def all_signals(samples: int = 7) -> dict[str, Signal]:
-    beside = {"probe": probe_saying(0.8, 0.3), "count": meeting}
-    found = {name: registry.create(name, Sampling(samples), **beside) for name in registry.names()}
+    probe = probe_saying(0.8, 0.3)
+    found = {name: registry.create(name, Sampling(samples), probe=probe, count=meeting) for name in registry.names()}
     elsewhere = StateSpec(2, "residual", "last")
     return {**found, "gram elsewhere": Gram(Sampling(samples), elsewhere), "gram of few": Gram(Sampling(3), elsewhere)}
 

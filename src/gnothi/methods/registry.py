@@ -17,7 +17,7 @@ from gnothi.filtering.learned import GateSource
 from gnothi.filtering.utility import DemonstrationSource
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.of_function import as_method
-from gnothi.methods.steps.settings import Measuring, check_counting, check_probe, signals_of
+from gnothi.methods.steps.settings import Measuring, check_signals, signals_of
 from gnothi.metrics.bertscore import Likeness
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Own, Registry
@@ -163,8 +163,7 @@ def make(name: str, resources: Mapping[str, object], values: Mapping[str, Any]) 
     """As ``create``, of typed values. Raises InvalidSetting or MissingCapability."""
     known = spec(name)
     method = config.make(known.method, {**values, **_resources(known, resources)}, f"method {name}")
-    check_probe(method)
-    check_counting(method)
+    check_signals(method)
     if isinstance(method, _Particular):
         method.check_resources()
     model = getattr(method, "model", None)
@@ -213,9 +212,7 @@ def check(known: MethodSpec, values: Mapping[str, Any]) -> None:
     named = [key for key in known.optional if values.get(key) is not None]
     plain = {key: value for key, value in values.items() if key not in known.optional}
     possible = dict.fromkeys([*known.required, *named], _Possible())
-    method = config.make(known.method, {**plain, **possible}, f"method {known.name}")
-    check_probe(method)
-    check_counting(method)
+    check_signals(config.make(known.method, {**plain, **possible}, f"method {known.name}"))
 
 
 def describe(name: str) -> Description:

@@ -45,7 +45,8 @@ class ScriptedRetriever:
     def counter(self, filters: Filters = ()) -> Count:  # noqa: ARG002
         """How many of the script's passages hold phrases, letter by letter; filters are left aside."""
         lists = self._script.values() if isinstance(self._script, Mapping) else [self._script]
-        passages = {one.id: one for listed in lists for item in listed for one in [getattr(item, "passage", item)]}
+        told = (one.passage if isinstance(one, ScoredPassage) else one for listed in lists for one in listed)
+        passages = {one.id: one for one in told}
 
         async def count(phrases: Sequence[str]) -> int:
             return sum(all(one in f"{passage.title} {passage.text}" for one in phrases) for passage in passages.values())

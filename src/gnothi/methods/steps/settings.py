@@ -221,17 +221,14 @@ def measured_settings(method: Any, values: Mapping[str, Any]) -> set[str]:
     return {key for signal in measured_by(method, values) for key in signals.settings_of(signal)}
 
 
-def check_counting(method: Any) -> None:
-    """Raise InvalidSetting where a signal of the method counts, and there is no index that can."""
-    for name in signals_of(method).values():
-        if name in signals.SIGNALS and signals.counts(name):
-            method.make_signal(name)
-
-
-def check_probe(method: Any) -> None:
-    """Raise InvalidSetting where a signal of the method lacks its probe, or a probe a signal that reads it."""
+def check_signals(method: Any) -> None:
+    """Raise InvalidSetting where a signal of the method lacks its probe or an index that counts, or a probe a signal that reads
+    it."""
     probe = getattr(method, "probe", None)
     named = signals_of(method)
+    for name in named.values():
+        if name in signals.SIGNALS and signals.counts(name):
+            method.make_signal(name)
     reading = {key: name for key, name in named.items() if name in signals.SIGNALS and signals.reads_probe(name)}
     if probe is None and reading:
         raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))
