@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from math import log
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from gnothi.cli.main import run
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.protocols import Retriever
-from gnothi.retrieval.analysis import analyser
+from gnothi.retrieval.analysis import TIE_BREAKER, analyser
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.embed import embed
@@ -27,6 +28,7 @@ from gnothi.retrieval.writer import IndexWriter
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.messages import refused
+from tests.methods.oracles.authors import source
 from tests.retrieval.dense import words
 
 WORDS = st.lists(st.sampled_from("w1 w2 w3 w4 w5".split()), max_size=9).map(" ".join)
@@ -65,6 +67,21 @@ def test_scores_are_those_of_best_fields(passages: list[Passage], query: str) ->
     assert {one.passage.id: one.score for one in found} == pytest.approx(best_fields(passages, query), abs=2e-4)
     by_id = {one.id: one for one in passages}
     assert all(one.passage == by_id[one.passage.id] for one in found)
+
+
+@pytest.mark.parametrize(
+    ("repository", "path"),
+    [
+        ("THU-KEG/SeaKR", "SEAKR/retriever.py"),
+        ("l-xin/KEQA", "src/es.py"),
+        ("oneal2000/DRAGIN", "src/retriever.py"),
+        ("jzbjyb/FLARE", "src/retriever.py"),
+    ],
+)
+def test_the_authors_search_so(repository: str, path: str) -> None:
+    code = source(repository, path)
+    assert set(re.findall(r'"type": "(\w+_fields)"', code)) == {"best_fields"}
+    assert {float(one) for one in re.findall(r'"tie_breaker": ([\d.]+)', code)} == {TIE_BREAKER}
 
 
 class TestConformance(RetrieverConformance):

@@ -31,7 +31,7 @@ ID, ORIGIN = "id", "origin"
 BODY, UNITS = "body", "units"
 Fields = Literal["cross", "best"]
 """How title and text count: as one field; or each has a score of its own, of which the better counts whole and the other half,
-as in BEIR's BM25Search (multi_match, best_fields), with which DRAGIN's and SeaKR's authors search."""
+as in BEIR's BM25Search (multi_match, best_fields): so the authors of SeaKR, KEQA, DRAGIN and FLARE search."""
 TIE_BREAKER = 0.5
 PAIRS: dict[Fields, tuple[tuple[str, str], ...]] = {
     "cross": ((BODY, UNITS),),
