@@ -12,6 +12,7 @@ from gnothi.report.comparison import Comparison
 from gnothi.reproduce.ablation import Line, Table
 from gnothi.reproduce.counting import Counted, calls_of
 from gnothi.reproduce.parts import Job, Part
+from gnothi.reproduce.recipe import papers
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -160,6 +161,8 @@ def _differs(job: Job, found: list[Part]) -> Iterator[str]:
         yield f"settings were given ({', '.join(dict.fromkeys(settings))})"
     if job.recipe.trainings:
         yield f"what is learnt first is learnt anew ({', '.join(dict.fromkeys(one.kind for one in job.recipe.trainings))})"
+    if paper := papers().get(job.recipe.paper):
+        yield f"some parts are ours (docs/papers/{paper['page']} lists them)"
 
 
 def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
