@@ -53,11 +53,13 @@ _seen: dict[str, set[str]] = defaultdict(set)
 
 
 @contextmanager
-def refused(kind: type[_E] | tuple[type[_E], ...], *parameters: str) -> Iterator[pytest.ExceptionInfo[_E]]:
-    """An error of that kind, which speaks of these ``parameters``, in the words that the file has for this test."""
+def refused(kind: type[_E] | tuple[type[_E], ...], *parameters: str, varies: str = "$^") -> Iterator[pytest.ExceptionInfo[_E]]:
+    """An error of that kind, which speaks of these ``parameters``, in the words that the file has for this test.
+
+    ``varies``, a pattern, is what is left out of them: a number that was measured, the words of another package."""
     with pytest.raises(kind) as raised:
         yield raised
-    message = _message(raised.value, parameters)
+    message = re.sub(varies, "...", _message(raised.value, parameters))
     del raised  # the error's traceback holds this frame: what the error holds would stay open until a collection
     held(message)
 

@@ -84,7 +84,7 @@ def test_a_weight_that_is_missing_is_named(tmp_path: Path, make: Callable[[], An
 
 
 def test_one_part_that_is_missing_of_a_weight_in_parts(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable):
+    with refused(ModelUnavailable, varies=r"(?<=together )\(.*?\)(?=\. Copy)"):
         load(str(save(mixtral(), tmp_path, without("layers.1.block_sparse_moe.experts.1.w1"))), "tiny", CPU)
 
 
@@ -182,7 +182,7 @@ def test_weights_that_torch_saved(tmp_path: Path) -> None:
     with refused(ModelUnavailable):
         load(str(folder), "tiny", CPU)
     (folder / "pytorch_model.bin").write_bytes(b"PK")
-    with pytest.raises(ModelUnavailable):
+    with refused(ModelUnavailable, varies=r"(?s)(?<=': ).*(?=\. Expected 'lab')"):
         load(str(folder), "tiny", CPU)
 
 

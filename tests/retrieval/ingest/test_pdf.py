@@ -226,7 +226,7 @@ def test_a_pdf_of_pictures_alone_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"not a PDF at all", b"%PDF-1.4\n" + b"\0garbage" * 100])
 def test_what_is_no_pdf_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.pdf").write_bytes(data)
-    with pytest.raises(Unreadable):
+    with refused(Unreadable, varies=r"(?<=read: ).*(?=\. Repair)"):
         steps(tmp_path / "a.pdf")
 
 
@@ -271,7 +271,7 @@ def test_a_stream_that_unpacks_to_gigabytes_is_refused_and_the_next_file_is_read
     stream[pypdf.generic.NameObject("/Filter")] = pypdf.generic.NameObject("/FlateDecode")
     writer.pages[0][pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
     writer.write(tmp_path / "a.pdf")
-    with pytest.raises(Unreadable):
+    with refused(Unreadable, varies=r"(?<=512 MB).*(?=\. Leave)"):
         steps(tmp_path / "a.pdf")
     assert text(tmp_path / "plain.pdf") == "Words."
 
