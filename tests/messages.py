@@ -29,11 +29,10 @@ _E = TypeVar("_E", bound=BaseException)
 _WRITES = "WRITE_MESSAGES" in os.environ
 FOLDERS: set[Path] = set()
 """Where pytest makes the tests' temporary folders (``--basetemp``)."""
-_ROOT = re.escape(str(Path(tempfile.gettempdir()).resolve()))
 _MASKS = [
     (re.compile(pattern), instead)
     for pattern, instead in (
-        (_ROOT + r"/gnothi-[^/\s'\":;,)`]+", "TMP"),
+        (re.escape(tempfile.gettempdir()) + r"/gnothi-[^/\s'\":;,)`]+", "TMP"),
         (r"\(in [^()]+, line \d+\)", "(in FILE, line N)"),
         (r"\b0x[0-9a-f]{6,}\b", "0x..."),
         # Fingerprints, and the names of an index's files.
