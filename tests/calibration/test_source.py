@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gnothi.calibration.replay import Replay, Scores
-from gnothi.calibration.source import from_replay
+from gnothi.calibration.source import from_replay, replay_of
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.models.identity import content
 from tests.calibration.test_probes import probe_of
@@ -54,6 +54,12 @@ def test_a_run_is_of_its_own_model(tmp_path: Path) -> None:
     folder(tmp_path / "ours", 32)
     (warning,) = from_replay(made, None, None, "").warnings
     assert f"the model {ours} is not what it was for runs/some" in warning
+
+
+def test_a_file_of_questions_records_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"question": "Where?", "answers": ["here"]}\n', encoding="utf-8")
+    assert replay_of(str(path), None, None, None) is None
 
 
 def test_what_a_record_does_not_say_is_told_to_it() -> None:
