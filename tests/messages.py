@@ -33,7 +33,7 @@ _MASKS = [
     (re.compile(pattern), instead)
     for pattern, instead in (
         (re.escape(tempfile.gettempdir()) + r"/gnothi-[^/\s'\":;,)`]+", "TMP"),
-        (r"\(in [^()]+, line \d+\)", "(in FILE, line N)"),
+        (r"\(in [^()]+, line [\d.]+\)", "(in FILE, line N)"),
         (r"\b0x[0-9a-f]{6,}\b", "0x..."),
         # Fingerprints, and the names of an index's files.
         (r"\b(?=[0-9]*[a-f])(?:[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32})\b", "..."),
