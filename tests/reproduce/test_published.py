@@ -193,6 +193,14 @@ def test_keqas_costs_count_every_try() -> None:
     assert row("keqa/table5", "nq-dev", "KEQA").values["schedule"] == "in_turn"
 
 
+def test_llamas_tries_are_drawn_as_its_folder_says() -> None:
+    """KEQA's code asks it by a pipeline of transformers, which takes what ``generation_config.json`` holds."""
+    for data in ("nq-dev", "strategyqa"):
+        llama, gpt = (row("keqa/table4", data, f"KEQA w {one}").values for one in ("LLaMA", "GPT-4"))
+        assert (llama["temperature"], llama["top_p"]) == (0.6, 0.9)
+        assert (gpt["temperature"], gpt["top_p"]) == (1.0, None)
+
+
 @pytest.mark.parametrize("name", [one for one in recipe.names() if one.startswith("iekr/") and recipe.read(one).trainings])
 def test_iekr_reads_facts_and_trains_readers_as_published(name: str) -> None:
     for training in recipe.read(name).trainings:
