@@ -124,7 +124,7 @@ def test_seakrs_numbers_were_chosen_on_three_thousand_questions() -> None:
 )
 def test_dragin_has_what_was_published_for_2wikimultihopqa_where_nothing_was(name: str, data: str) -> None:
     published, values = row("seakr/table1", "2wiki", "DRAGIN").values, row(name, data, "DRAGIN").values
-    assert (values["theta"] or 1.0) == published["theta"]
+    assert values["theta"] == published["theta"]  # whatever the model's folder says
     assert (values["top_n"], values["k"], values["max_tokens"]) == (25, 3, published["max_tokens"])
 
 
