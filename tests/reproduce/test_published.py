@@ -124,7 +124,7 @@ def test_seakrs_numbers_were_chosen_on_three_thousand_questions() -> None:
 )
 def test_dragin_has_what_was_published_for_2wikimultihopqa_where_nothing_was(name: str, data: str) -> None:
     published, values = row("seakr/table1", "2wiki", "DRAGIN").values, row(name, data, "DRAGIN").values
-    assert (values["theta"] or 1.0) == published["theta"]
+    assert values["theta"] == published["theta"]  # whatever the model's folder says
     assert (values["top_n"], values["k"], values["max_tokens"]) == (25, 3, published["max_tokens"])
 
 
@@ -191,6 +191,14 @@ def test_keqas_rows_are_asked_as_its_code_asks(name: str) -> None:
 def test_keqas_costs_count_every_try() -> None:
     """Algorithm 1 makes all of them."""
     assert row("keqa/table5", "nq-dev", "KEQA").values["schedule"] == "in_turn"
+
+
+def test_llamas_tries_are_drawn_as_its_folder_says() -> None:
+    """KEQA's code asks it by a pipeline of transformers, which takes what ``generation_config.json`` holds."""
+    for data in ("nq-dev", "strategyqa"):
+        llama, gpt = (row("keqa/table4", data, f"KEQA w {one}").values for one in ("LLaMA", "GPT-4"))
+        assert (llama["temperature"], llama["top_p"]) == (0.6, 0.9)
+        assert (gpt["temperature"], gpt["top_p"]) == (1.0, None)
 
 
 @pytest.mark.parametrize("name", [one for one in recipe.names() if one.startswith("iekr/") and recipe.read(one).trainings])

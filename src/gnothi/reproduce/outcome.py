@@ -10,7 +10,7 @@ from pathlib import Path
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison
 from gnothi.reproduce.ablation import Line, Table
-from gnothi.reproduce.counting import Counted, calls_of
+from gnothi.reproduce.counting import AS_THE_PAPER, Counted, counts_of
 from gnothi.reproduce.parts import Job, Part
 from gnothi.reproduce.recipe import papers
 from gnothi.runs.rows import Row
@@ -190,9 +190,9 @@ def _line(line: Line, rows: list[Row], metrics: list[str], of: str, part: Part) 
 
 
 def _ours(line: Line, rows: list[Row], metric: str, counted: Counted) -> tuple[float | None, Interval | None]:
-    """Seconds are no measure of a study, for they differ each time, nor are calls as the paper counts them."""
-    if metric == "paper_calls":
-        spent: list[float] = [*calls_of(Path(line.run), rows, counted)]
+    """Seconds are no measure of a study, for they differ each time, nor are calls and tokens as the paper counts them."""
+    if metric in AS_THE_PAPER:
+        spent: list[float] = [*counts_of(Path(line.run), rows, metric, counted)]
     elif metric == "seconds":
         spent = [row.cost[metric] for row in rows if not row.failed]
     else:

@@ -37,7 +37,7 @@ A table or figure of a paper names the paper's data sets in place of ``dataset``
     percent = true                           # the paper's shares are printed in percent
     show = ["retrievals"]                    # measures beside those that the paper prints
     pairs = { decompose = true }             # rows judge pairs of the model's own answers, made first with these settings
-    calls = "contexts"                       # how the paper counts calls (counting.py), for its figures of paper_calls
+    calls = "contexts"                       # how the paper counts (counting.py): paper_calls, paper_tokens
 
     [rehearse]                               # settings in a rehearsal, over the others
     samples = 4

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 NAMES = {
     "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "requests", "paper_calls": "calls",
-    "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
+    "paper_tokens": "tokens without judges", "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched",
+    "gate_auroc": "AUROC",
 }  # fmt: skip
 
 
