@@ -259,7 +259,9 @@ def test_iekr_asks_what_the_model_knows_in_the_papers_words(name: str) -> None:
 @pytest.mark.parametrize(("name", "data"), [("iekr/table3", "obqa"), ("iekr/table10", "medqa"), ("iekr/table11", "2wiki")])
 def test_flare_beside_iekr_runs_as_its_authors_code(name: str, data: str) -> None:
     values = row(name, data, "FLARE").values
-    assert (values["follows"], values["search_first"], values["extract"]) == ("code", True, "flare")
+    assert (values["follows"], values["search_first"]) == ("code", True)
+    # A reader taught to answer at once names no "answer is": by FLARE's own rule it would have said nothing.
+    assert values["extract"] == ("flare" if name == "iekr/table11" else "ircot")
     assert (values["theta"], values["beta"], values["k"]) == (0.8, 0.4, 2)
 
 
