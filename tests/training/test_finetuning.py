@@ -25,7 +25,7 @@ from gnothi.training.finetuning import (
     write_header,
     write_model,
 )
-from gnothi.types import Prompt
+from gnothi.types import Passage, Prompt
 from tests.messages import refused
 
 
@@ -72,6 +72,14 @@ def test_a_model_is_trained_with_the_prompts_it_will_be_asked_with(tmp_path: Pat
     assert declared(tmp_path).demonstrations == "skill-rag"
     further = Origin("trained", str(tmp_path), VLLMSettings(renderer="plain"))
     assert renderer_of(further, object(), declared(tmp_path)).render(asked) == own.render(asked)
+
+
+@pytest.mark.parametrize(("passages", "shown"), [("titled", True), ("text", False)])
+def test_titles_are_shown_in_training_as_in_use(passages: Any, shown: bool) -> None:
+    asked = Prompt(shipped()["answer"], "Who wrote it?", (Passage("p", "She wrote it.", "Emma"),))
+    text = renderer_of(Origin("base", "base", ModelSettings(renderer="plain", passages=passages)), object(), Declaration())
+    for title in ("Emma", "Odile Varr"):  # the latter of a demonstration
+        assert (f"{title}: " in text.render(asked)) is shown
 
 
 def test_a_users_set_of_tasks_goes_with_the_model(tmp_path: Path) -> None:

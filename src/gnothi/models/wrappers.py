@@ -207,7 +207,12 @@ class Untitled(Wrapper):
     """Shows passages, those of demonstrations too, without their titles."""
 
     def _shown(self, prompt: Prompt) -> Prompt:
-        return replace(prompt, task=_untitled(prompt.task), passages=_texts(prompt.passages))
+        return untitled(prompt)
+
+
+def untitled(prompt: Prompt) -> Prompt:
+    """The prompt, its passages and those of its demonstrations without titles."""
+    return replace(prompt, task=_untitled(prompt.task), passages=_texts(prompt.passages))
 
 
 @lru_cache(maxsize=64)
