@@ -73,7 +73,8 @@ def test_the_packages_files_and_recipes_that_papers_pages_name_exist(page: Path)
 @pytest.mark.parametrize("page", ["skill-rag", "iekr"])
 def test_settings_that_papers_pages_name_exist(page: str) -> None:
     trainings: tuple[type, ...] = (SelfKnowledgeSettings, ReaderTraining, KnowledgeSettings, ModelSettings)
-    known = {key for one in trainings for key in config.settings_of(one)} | {"metric", "model.renderer", "model.demonstrations"}
+    known = {key for one in trainings for key in config.settings_of(one)} | {"metric"}
+    known |= {f"model.{key}" for key in ("renderer", "demonstrations", "passages")}
     known |= {key for name in methods.names() for key in methods.spec(name).settings}
     text = (ROOT / "docs" / "papers" / f"{page}.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(?:--set )?([a-z_.]+)=[^`]*`", text))
