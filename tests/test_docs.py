@@ -13,10 +13,11 @@ import functools
 import importlib.util
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 APART = ("results", "papers", "reference")
 """Folders of pages to look things up in; all others are the guide."""
 MOST_WORDS = 25_000
+"""Of the guide, and of the pages of results."""
 MOST_WORDS_OF_README = 600
 _NOT_OURS = re.compile(r"^(pip|pytest|make|git|cd|python -m (pip|pytest|venv)|source|\.ci/run)\b")
 _BLOCK = re.compile(r"(?:<!--(?P<note>[^>]*)-->\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -154,6 +156,15 @@ def test_the_picture_of_ask_shows_what_the_guide_shows() -> None:
     assert set(re.findall(r"[A-Za-z]{4,}", shown.code)) <= words
 
 
+def test_pictures_of_results_show_what_the_pages_tables_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS / "pictures")
+    drawings: dict[str, Callable[[], Any]] = runpy.run_path(str(DOCS / "pictures" / "results.py"))["DRAWINGS"]
+    for name, drawing in drawings.items():
+        assert drawing().svg() == (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8"), (
+            "python docs/pictures/results.py"
+        )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     """Also for who reads the page in the repository: no link leads to a page that only the built site has."""
@@ -184,10 +195,23 @@ def test_every_page_of_the_guide_is_listed_on_its_first_page() -> None:
         assert {page.name for page in (DOCS / folder).glob("*.md") if f"]({folder}/{page.name})" not in index} == set()
 
 
+def test_every_page_of_results_is_listed_on_their_first_page() -> None:
+    index = (DOCS / "results" / "index.md").read_text(encoding="utf-8")
+    assert {page.name for page in (DOCS / "results").glob("*.md") if f"]({page.name}) |" not in index} == {"index.md"}
+
+
 def test_the_guide_is_short_enough_to_be_read() -> None:
     guide = [page for page in PAGES if page.is_relative_to(DOCS) and page.relative_to(DOCS).parts[0] not in APART]
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in guide) <= MOST_WORDS
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MOST_WORDS_OF_README
+    assert words(guide) <= MOST_WORDS
+    assert words([ROOT / "README.md"]) <= MOST_WORDS_OF_README
+
+
+def test_the_results_are_short_enough_to_be_read() -> None:
+    assert words((DOCS / "results").glob("*.md")) <= MOST_WORDS
+
+
+def words(pages: Iterable[Path]) -> int:
+    return sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,17 @@ class Drawing:
         stroke = f'stroke="{colour}" stroke-width="{width:g}" stroke-dasharray="{dash}"'
         self.parts.append(f'<polyline points="{path}" fill="none" {stroke}/>')
 
-    def dot(self, x: float, y: float, colour: str = INK) -> None:
-        self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="6" fill="{colour}"/>')
+    def bar(self, x: float, y: float, width: float, height: float, fill: str) -> None:
+        self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="2" fill="{fill}"/>')
+
+    def dot(self, x: float, y: float, colour: str = INK, radius: float = 6) -> None:
+        self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{colour}"/>')
+
+    def svg(self) -> str:
+        return "\n".join([*self.parts, "</svg>"]) + "\n"
 
     def write(self, name: str) -> None:
-        (Path(__file__).parent / f"{name}.svg").write_text("\n".join([*self.parts, "</svg>"]) + "\n", encoding="utf-8")
+        (Path(__file__).parent / f"{name}.svg").write_text(self.svg(), encoding="utf-8")
 
 
 def answering() -> None:
