@@ -2,8 +2,9 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 base_python=${PYTHON:-python3}
-# Modules are compiled when they are first imported: most of what is installed never is. ("false" switches the option on.)
-export PIP_NO_COMPILE=false PIP_DISABLE_PIP_VERSION_CHECK=1
+# Modules are compiled when they are first imported: most of what is installed never is. ("false" switches the option on.) They must
+# then be kept: where an environment forbids that (PYTHONDONTWRITEBYTECODE), each process compiles torch anew, for seconds.
+export PIP_NO_COMPILE=false PYTHONDONTWRITEBYTECODE= PIP_DISABLE_PIP_VERSION_CHECK=1
 
 # layered FOLDER: an environment that sees the packages of the active one and adds its own.
 layered() {

@@ -123,8 +123,8 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
         ("keys.json", "feedback.jsonl"),
         (
             ("keys", "keys.json"),
-            ("keys", "keys.json", "guest"),
-            ("keys", "keys.json", "reader", "--revoke"),
+            ("keys", "keys.json", "--add", "guest"),
+            ("keys", "keys.json", "--revoke", "reader"),
             ("calibrate", "--feedback", "feedback.jsonl", "--target-error", "0.4", "--out", "made.toml"),
         ),
     ),

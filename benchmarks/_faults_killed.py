@@ -43,7 +43,7 @@ def _passages() -> Any:
 
 
 def _graph() -> Any:
-    from gnothi.graph.folder import open_folder, read_manifest
+    from gnothi.graph.graph import open_folder, read_manifest
 
     open_folder("made")
     manifest = read_manifest(Path("made"))

@@ -38,7 +38,7 @@ _IMPORTED = (
     "gnothi.training.self_knowledge.job",
     "gnothi.training.self_knowledge.grpo",
     "gnothi.training.probe.job",
-    "gnothi.training.utility_reference.job",
+    "gnothi.training.utility_reference",
     "torch",
     "transformers.models.llama.modeling_llama",
     "accelerate",

@@ -69,7 +69,7 @@ def _escapes() -> None:
 
 
 def _joined() -> None:
-    from gnothi.graph import folder
+    from gnothi.graph import graph as folder
 
     def read_manifest(path: Path) -> folder.Manifest:
         raw = vars(folder)["read_fields"](path, folder.GRAPH)

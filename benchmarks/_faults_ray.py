@@ -21,8 +21,8 @@ from benchmarks._shared import ROOT
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import outcome
 from gnothi.runs.runner import here
-from gnothi.session.elsewhere import workers
 from gnothi.session.plan import Execution
+from gnothi.session.workers import workers
 from tests.runs.scripted import open_scripted, questions, run_one
 
 _METHODS = ("scripted", "other")

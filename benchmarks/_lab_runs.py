@@ -84,7 +84,7 @@ async def _seakr(
     from gnothi.runs.folder import RunFolder
     from gnothi.runs.rows import Row
     from gnothi.runs.runner import Work, here, run
-    from gnothi.session.opened import opened
+    from gnothi.session.resources import opened
 
     plan = lab_plan("seakr", overrides)
     async with opened([plan]) as resources:
@@ -119,9 +119,9 @@ def seakr_in_processes(questions: Sequence[Question], concurrency: int, override
 async def _in_processes(questions: Sequence[Question], concurrency: int, overrides: Sequence[str], count: int) -> float:
     from gnothi.runs.folder import RunFolder
     from gnothi.runs.runner import Work, run
-    from gnothi.session.elsewhere import workers
-    from gnothi.session.opened import label, opened_methods
     from gnothi.session.plan import Execution
+    from gnothi.session.resources import label, opened_methods
+    from gnothi.session.workers import workers
 
     opening = partial(opened_methods, [lab_plan("seakr", overrides)])
     async with workers(Execution(), count, opening, partial(outcome, seed=0), say) as several:

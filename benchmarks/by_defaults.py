@@ -99,7 +99,7 @@ def demonstrated() -> frozenset[str]:
 
 
 def _answers(name: str) -> Iterator[str]:
-    tasks: Mapping[str, Any] = tomllib.loads(files("gnothi.tasks").joinpath(f"{name}.toml").read_text("utf-8"))
+    tasks: Mapping[str, Any] = tomllib.loads(files("gnothi.prompts").joinpath(f"{name}.toml").read_text("utf-8"))
     for task in tasks.values():
         for example in task.get("demonstrations", ()):
             answer = example["answer"]

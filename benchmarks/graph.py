@@ -129,7 +129,7 @@ def digest(out: Path) -> str:
 
 
 def measure_searching(out: Path) -> dict[str, float]:
-    from gnothi.graph.folder import open_folder
+    from gnothi.graph.graph import open_folder
 
     started = time.perf_counter()
     graph = open_folder(out)
@@ -205,7 +205,7 @@ def measure_rdflib(source: Path) -> dict[str, float]:
 def measure_ours(source: Path, out: Path) -> dict[str, float]:
     """Import and, in this process, what an open graph takes after 1,000 neighbourhoods."""
     from gnothi.graph.building import build_graph
-    from gnothi.graph.folder import open_folder
+    from gnothi.graph.graph import open_folder
 
     cpu = time.process_time()
     build_graph([source], out)
@@ -213,7 +213,7 @@ def measure_ours(source: Path, out: Path) -> dict[str, float]:
 
 
 def measure_ours_open(out: Path) -> dict[str, float]:
-    from gnothi.graph.folder import open_folder
+    from gnothi.graph.graph import open_folder
 
     before = rss_mb()
     graph, names = open_folder(out), sample_names(out)
@@ -226,7 +226,7 @@ def measure_ours_open(out: Path) -> dict[str, float]:
 def measure_real(shared: Path, folder: Path) -> dict[str, float]:
     """Share of questions, and of their choices, that name a concept of the slice."""
     from gnothi.graph.building import build_graph
-    from gnothi.graph.folder import open_folder
+    from gnothi.graph.graph import open_folder
     from gnothi.graph.templates import conceptnet
 
     columns = ["relation", "tail", "head", "label"]

@@ -18,7 +18,7 @@ from gnothi.filtering.least_uncertain import LeastUncertain
 from gnothi.lab.corpus import passage_text
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.language import BY_NAME
-from gnothi.methods.steps.parsing import final_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, DECOMPOSE, EQUIVALENT, REASON, USEFUL, ask
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SignalSettings
 from gnothi.metrics import score
@@ -67,7 +67,7 @@ class Abilities:
         """Exact match; ``distractors`` None is closed book, else as many passages of the same type beside the true ones."""
         prompts = [ask(task, q, self.evidence(q, distractors) if distractors is not None else ()) for q in questions]
         replies = await gather(*(self.reply(prompt) for prompt in prompts))
-        given = [final_answer(reply) if task is REASON else reply.strip() for reply in replies]
+        given = [read_reply(reply).conclusion if task is REASON else reply.strip() for reply in replies]
         return [score(answer, q.answers)["em"] == 1 for answer, q in zip(given, questions, strict=True)]
 
     async def reranks(self) -> list[bool]:

@@ -22,7 +22,7 @@ from benchmarks._shared import as_json, machine, publish, table
 from benchmarks.retrieval import sample_queries, write_corpus
 from gnothi.retrieval.build import build
 from gnothi.retrieval.registry import open_index
-from tests.retrieval.servers.lancedb.store import BUCKET, KEYS, store
+from tests.retrieval.servers.store import BUCKET, KEYS, store
 
 ROUNDS = 2
 DISK, STORE = "disk", "object store"

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks._shared import say, table
 from gnothi.concurrency import gather
 from gnothi.datasets import load
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import accuracy
@@ -83,7 +83,7 @@ async def _measured(models: Mapping[str, LanguageModel], question: Question) -> 
     samples = await Sampling().draw(models["float32"], prompt, greedy)
     texts = [generation.text.strip() for generation in samples.generations if generation.text.strip()]
     found = {name: await _u(model, question, texts) for name, model in models.items()}
-    right = accuracy(short_answer(said.text, question.text), question.answers)
+    right = accuracy(read_reply(said.text, question.text).answer, question.answers)
     return {"right": right, "samples": texts, **found}
 
 

@@ -28,7 +28,7 @@ from gnothi import lab
 from gnothi.concurrency import gather
 from gnothi.lab.questions import Kind
 from gnothi.methods.steps.multiple_choice import choose
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import exact_match
@@ -38,8 +38,7 @@ from gnothi.stats.intervals import mean_interval
 from gnothi.stats.paired import paired_test
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.reader.material import Example, Material, prompt_of
-from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.reader.stages import train
+from gnothi.training.reader.stages import ReaderTraining, train
 from gnothi.training.watch import Watch
 from gnothi.types import Decoding, Passage, Prompt, Question
 
@@ -78,7 +77,7 @@ def measure(folder: str, prompts: Sequence[Prompt], asked: Sequence[Question]) -
             chosen = await choose(model, prompt, "tokens")
             reply = await model.generate(prompt, Decoding(max_tokens=20, stop=SHORT_STOPS))
             likeliest[place] = exact_match(chosen.text, question.answers)
-            said[place] = exact_match(as_choice(short_answer(reply.text), question.choices), question.answers)
+            said[place] = exact_match(read_reply(reply.text, choices=question.choices).answer, question.answers)
 
     async def work_all() -> None:
         try:

@@ -29,7 +29,7 @@ from benchmarks._real_plan import Given, splits
 from benchmarks._shared import machine, publish, say, spread, table
 from gnothi.concurrency import gather
 from gnothi.datasets import load
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics.normalise import normalise
@@ -171,7 +171,7 @@ def measure(model: LanguageModel, asked: Sequence[Question]) -> Measured:
     async def one(question: Question) -> tuple[float, float, bool]:
         answer = await Perplexity().measure(model, ask(ANSWER, question), decoding)
         yes, no = await model.score(ask(KNOW, question), (AFFIRMATIVE, NEGATIVE))
-        right = settings.correct(short_answer(answer.greedy.text), question.answers)
+        right = settings.correct(read_reply(answer.greedy.text).answer, question.answers)
         return probability_of_yes(yes.logprob, no.logprob), answer.uncertainty, right
 
     async def all_of_them() -> list[tuple[float, float, bool]]:

@@ -20,8 +20,8 @@ from typing import Any
 from benchmarks._shared import machine, publish, say, table
 from gnothi import lab
 from gnothi.concurrency import gather
-from gnothi.lab.graph import graph
 from gnothi.lab.language import BY_NAME
+from gnothi.lab.named import graph
 from gnothi.methods.steps.reflection import query, reflect, subjects
 from gnothi.models import load_model
 from gnothi.protocols import Reranker

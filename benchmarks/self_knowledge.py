@@ -25,7 +25,7 @@ from gnothi import lab
 from gnothi.concurrency import gather
 from gnothi.lab.probes import Probes
 from gnothi.lab.questions import facts_needed
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.models import LAB_FOLDER, load_model
 from gnothi.models.engine.loading import load
@@ -34,7 +34,7 @@ from gnothi.models.settings import ModelSettings
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.training.finetuning import METRICS, Origin
-from gnothi.training.self_knowledge import warm_start
+from gnothi.training.self_knowledge import stages
 from gnothi.training.self_knowledge.answers import Answers, Familiar, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
 from gnothi.training.self_knowledge.stages import train
@@ -69,7 +69,7 @@ def measure(folder: Path, asked: Sequence[Question], probes: Probes) -> Measured
     async def ask_one(question: Question) -> tuple[float, bool]:
         answer = await model.generate(ask(ANSWER, question), Decoding(max_tokens=20, stop=("\n",)))
         yes, no = await model.score(ask(KNOW, question), (AFFIRMATIVE, NEGATIVE))
-        right = ANSWERS.correct(short_answer(answer.text), question.answers)
+        right = ANSWERS.correct(read_reply(answer.text).answer, question.answers)
         return probability_of_yes(yes.logprob, no.logprob), right
 
     async def ask_all() -> list[tuple[float, bool]]:
@@ -121,7 +121,7 @@ def weaken(out: Path, asked: Sequence[Familiar], settings: TrainingSettings) -> 
     set_seed(settings.seed)
     adapted: Any = get_peft_model(model, LoraConfig(r=settings.rank, lora_alpha=2 * settings.rank, target_modules="all-linear"))
     prompts = Prompts(tokenizer, make_renderer("auto", tokenizer, declared.renderer))
-    warm_start.run(adapted, prompts, asked, settings, out / "scratch")
+    stages.run(adapted, prompts, asked, settings, out / "scratch")
     adapted.merge_and_unload().save_pretrained(out)
     tokenizer.save_pretrained(out)
     shutil.copy(LAB_FOLDER / "gnothi.json", out)

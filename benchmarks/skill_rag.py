@@ -230,7 +230,7 @@ def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple
 async def speed_part(given: argparse.Namespace) -> dict[str, Any]:
     """By renderer: the model's own short prompts, and those of a general model, with instruction and demonstrations."""
     from benchmarks._lab_runs import lab_plan
-    from gnothi.session.opened import opened
+    from gnothi.session.resources import opened
 
     found = {}
     for renderer in ("auto", "plain"):
@@ -400,7 +400,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 async def measure(given: argparse.Namespace) -> dict[str, Any]:
     from benchmarks._lab_runs import lab_plan
-    from gnothi.session.opened import opened
+    from gnothi.session.resources import opened
 
     document: dict[str, Any] = {"model": given.model, "machine": machine()}
     async with opened([lab_plan("rag", model=given.model)]) as resources:

@@ -79,9 +79,7 @@ class Worker:
         return answer
 
     def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+        self.process.communicate()
 
 
 def extra_memory(name: str, settings: Mapping[str, Any], python: str) -> float:

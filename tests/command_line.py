@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from gnothi.types import Prompt
 KNOWN, UNKNOWN = "Who wrote the known book?", "unknown"
 
 
+@cache
 def covered_fact() -> tuple[str, str, str]:
     """Subject, object and question of a one-hop question whose passage tells the truth."""
     for question in lab.questions(lab.world(), "one_hop", 200):

@@ -7,6 +7,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,9 +74,34 @@ def made_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.write(tmp_path_factory.mktemp("made") / "data")
 
 
+# What stands in each file that holds tests of a mark, or in a conftest.py of its folders.
+SAID = {"slow": "mark.slow", "data": "shared_data"}
+
+
+@cache
+def _may_hold(path: Path, mark: str) -> bool:
+    folders = [folder for folder in path.parents if Path(__file__).parent in folder.parents]
+    places = [path, *(folder / "conftest.py" for folder in folders)]
+    return any(place.is_file() and SAID[mark] in place.read_text("utf-8") for place in places)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that hold no test of the one mark that is asked for (`-m slow`, `-m 'data and ...'`) are not imported: each worker
+    would take many seconds for that."""
+    mark, _, rest = config.option.markexpr.partition(" and ")
+    if mark not in SAID or " or " in rest or not collection_path.name.startswith("test_"):
+        return None
+    return None if _may_hold(collection_path, mark) else True
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that need the real data are marked: `pytest -m data` runs them, or shows that each skips without."""
     for item in items:
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
+        for mark, said in SAID.items():
+            if item.get_closest_marker(mark) and not _may_hold(item.path, mark):
+                raise pytest.UsageError(
+                    f"{item.nodeid} is marked {mark!r} by another file: write {said!r} in its own, by which it is found"
+                )

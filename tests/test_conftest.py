@@ -51,7 +51,8 @@ def tried(project: Path, shared: str, *options: str) -> str:
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, "GNOTHI_SHARED": str(project.parent / shared)}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", *options]
-    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False).stdout
+    joined, pipe = subprocess.STDOUT, subprocess.PIPE
+    return subprocess.run(command, cwd=project, env=environment, stdout=pipe, stderr=joined, text=True, check=False).stdout
 
 
 def test_with_data_all_run_and_who_asks_is_marked(project: Path) -> None:
@@ -62,3 +63,24 @@ def test_without_data_who_asks_skips_with_the_reason(project: Path) -> None:
     told = tried(project, "nowhere", "-m", "data")
     assert "1 skipped, 1 deselected" in told
     assert "needs real data: no shared/data in a parent folder" in told
+
+
+def test_of_files_without_tests_of_the_mark_none_is_imported(project: Path) -> None:
+    (project / "test_other.py").write_text("1 / 0", "utf-8")
+    assert "1 passed, 1 deselected" in tried(project, "beside", "-m", "data and not slow")
+    assert "1 error" in tried(project, "beside", "-m", "not slow")
+
+
+def test_a_mark_that_its_file_does_not_say_is_refused(project: Path) -> None:
+    (project / "test_other.py").write_text("from test_it import test_asks", "utf-8")
+    assert "1 passed" in tried(project, "beside", "-m", "data", "test_it.py")
+    assert "test_other.py::test_asks is marked 'data' by another file" in tried(project, "beside")
+
+
+def test_a_mark_may_come_from_the_conftest_of_the_folder(project: Path) -> None:
+    folder = project / "below"
+    folder.mkdir()
+    code = "import pytest\n\n@pytest.fixture\ndef popqa(shared_data):\n    return shared_data / 'popqa.json'\n"
+    (folder / "conftest.py").write_text(code, "utf-8")
+    (folder / "test_below.py").write_text("def test_it(popqa):\n    assert popqa.is_file()\n", "utf-8")
+    assert "2 passed, 1 deselected" in tried(project, "beside", "-m", "data")

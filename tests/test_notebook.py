@@ -34,7 +34,7 @@ class Cells(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        assert self.open[-1] in ("td", "th")
+        assert self.open[-1] in ("td", "th", "small")
         self.rows[-1][-1] += data
 
 

@@ -145,9 +145,11 @@ def test_things_are_given_and_taken_back(registry: Registry[Any], install: Insta
     assert registry.find("mine") is mine
     assert registry.entry("mine").origin == GIVEN
     assert registry.names()[-2:] == ("mine", "taken")
-    registry.add("mine", Thing("mine"))  # an equal one
-    with pytest.raises(InvalidSetting, match="another object of that name is in use"):
-        registry.add("mine", Thing("other"))
+    own = [registry.add("mine", thing) for thing in (mine, Thing("mine"), Thing("other"))]
+    assert [registry.find(name) is thing for name, thing in zip(own, (mine, mine, mine), strict=True)] == [True, False, False]
+    assert len(set(own)) == 3
+    assert registry.find("mine") == Thing("other")  # the plain name is the last one's
+    assert all(name == "mine" and name in registry and registry.entry(name).origin == GIVEN for name in own)
     assert registry.add("taken", TAKEN) == "taken"  # what the name stands for
     assert registry.entry("taken").origin == "other 1.0"
     with pytest.raises(InvalidSetting, match=r"one of that name \(other 1\.0"):

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import gnothi
+from tools import ready
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
@@ -105,6 +106,13 @@ def test_what_the_house_rules_name_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", lines("Makefile"), re.MULTILINE))
     for page in ("CONTRIBUTING.md", ".github/pull_request_template.md", "docs/project/versions.md"):
         assert set(re.findall(r"`make ([a-z-]+)", lines(page))) <= targets, page
+
+
+def test_files_that_pages_name_are_there() -> None:
+    assert all((ROOT / path).exists() for path in ready.ALWAYS)
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
+        for path in re.findall(r"`((?:src/gnothi|tests|tools|benchmarks)/[\w/.-]+)", page.read_text("utf-8")):
+            assert "NAME" in path or (ROOT / path).exists(), f"{page.name} names {path}"
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "docs/project/versions.md"])

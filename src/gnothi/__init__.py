@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     from gnothi.api.rag import Rag as Rag
     from gnothi.api.rag import aopen as aopen
     from gnothi.api.rag import open as open
+    from gnothi.api.train import train as train
     from gnothi.calibration.file import Calibration as Calibration
     from gnothi.errors import GnothiError as GnothiError
+    from gnothi.methods.steps.function_steps import Draft as Draft
+    from gnothi.methods.steps.function_steps import Steps as Steps
     from gnothi.methods.steps.of_function import method as method
-    from gnothi.methods.steps.offered import Draft as Draft
-    from gnothi.methods.steps.offered import Steps as Steps
     from gnothi.methods.steps.settings import setting as setting
     from gnothi.models.of_function import from_function as from_function
     from gnothi.models.remote.budget import Budget as Budget
     from gnothi.session.asking import Result as Result
-    from gnothi.session.knowing import Knowledge as Knowledge
+    from gnothi.session.knowledge import Knowledge as Knowledge
     from gnothi.signals.of_function import signal as signal
     from gnothi.types import Answer as Answer
     from gnothi.types import Fact as Fact
@@ -56,13 +57,14 @@ _PLACES = {
     "aopen": "api.rag",
     "Rag": "api.rag",
     "Result": "session.asking",
-    "Knowledge": "session.knowing",
+    "Knowledge": "session.knowledge",
     "evaluate": "api.evaluate",
     "aevaluate": "api.evaluate",
     "Evaluation": "api.evaluate",
     "calibrate": "api.calibrate",
     "acalibrate": "api.calibrate",
     "Calibration": "calibration.file",
+    "train": "api.train",
     "load_model": "api.opening",
     "open_index": "api.opening",
     "open_graph": "api.opening",
@@ -70,8 +72,8 @@ _PLACES = {
     "build_graph": "api.opening",
     "method": "methods.steps.of_function",
     "setting": "methods.steps.settings",
-    "Steps": "methods.steps.offered",
-    "Draft": "methods.steps.offered",
+    "Steps": "methods.steps.function_steps",
+    "Draft": "methods.steps.function_steps",
     "from_function": "models.of_function",
     "signal": "signals.of_function",
     "Budget": "models.remote.budget",

@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
@@ -33,17 +33,23 @@ RESERVED_VARIABLES = frozenset({"GNOTHI_DEBUG", "GNOTHI_SHARED", "GNOTHI_CONFIG"
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_PLAIN = (str, int, float, list, tuple, dict, types.NoneType)
+_PLAIN = (str, bool, int, float, list, tuple, dict, types.NoneType)
 """What files and command lines give; anything else is an object of a Python caller."""
 
 
 class Given(NamedTuple):
     """A value as someone gave it (text, or what TOML read) and where, for error messages. Of two values for one thing that of
-    the higher ``layer`` counts; what a command itself decides is above all of them."""
+    the higher ``layer`` counts: a file's (0), the environment's (1), the command line's or a keyword's (2), and above all of
+    them what a command itself decides."""
 
     value: object
     source: str
     layer: int = 3
+
+    @property
+    def shared(self) -> bool:
+        """Whether it was given for more than this command: what has no use for it here may have one elsewhere."""
+        return self.layer < 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ def _convert_scalar(value: object, annotation: Any) -> Any:
 def _convert_annotated(value: object, inner: Any, *about: object) -> Any:
     for named in about:
         if isinstance(named, Named):
-            if named.name_of is not None and not isinstance(value, _PLAIN):
+            if named.name_of is not None and (type(value) not in _PLAIN or (isinstance(value, str) and ":" in value)):
                 return named.name_of(value)
             return _convert_literal(value, named.names())
     return _convert(value, inner)
@@ -265,9 +271,8 @@ def make(cls: type[T], values: Mapping[str, Any], kind: str) -> T:
     required = [key for key, setting in settings_of(cls).items() if setting.default is MISSING and key not in values]
     if required:
         raise InvalidSetting(f"{kind} needs a value for {', '.join(required)}: give it with <--set {required[0]}=...>")
-    defaults = {item.name: _default(item) for item in fields(cast("Any", cls))}
     try:
-        return cls(**_nest(cls, values, defaults.__getitem__))
+        return cls(**_nest(cls, values))
     except ValueError as error:
         raise InvalidSetting(f"{kind}: {error}") from error
 
@@ -288,17 +293,16 @@ def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: st
     return values
 
 
-def _nest(cls: type[Any], values: Mapping[str, Any], default: Callable[[str], Any]) -> dict[str, Any]:
-    """Constructor arguments from dotted keys; ``default`` gives the nested dataclass that inner keys change."""
+def _nest(cls: type[Any], values: Mapping[str, Any], of: object = None) -> dict[str, Any]:
+    """Constructor arguments from dotted keys; the nested dataclasses that inner keys change are those ``of`` an instance, or
+    else the defaults."""
     arguments = {key: value for key, value in values.items() if "." not in key}
-    for item in fields(cls):
+    for item in fields(cls) if len(arguments) < len(values) else ():
         within = f"{section_of(item)}."
         if inner := {key.removeprefix(within): value for key, value in values.items() if key.startswith(within)}:
-            nested = default(item.name)
+            nested: Any = _default(item) if of is None else getattr(of, item.name)
             if is_dataclass(nested):
-                arguments[item.name] = replace(
-                    cast("Any", nested), **_nest(cast("Any", type(nested)), inner, partial(getattr, nested))
-                )
+                arguments[item.name] = replace(cast("Any", nested), **_nest(type(nested), inner, nested))
     return arguments
 
 
@@ -338,6 +342,15 @@ class Settings:
     def section(self, name: str) -> dict[str, Given]:
         """The keys under ``name.``, without it."""
         return {key.removeprefix(f"{name}."): value for key, value in self.given.items() if key.startswith(f"{name}.")}
+
+    def check_sections(self, others: Collection[str], taking: Sequence[str]) -> None:
+        """Raise InvalidSetting for what the command itself was given under one of ``others``: of a method that is not among
+        those ``taking`` part, say. A file and the environment serve many commands."""
+        for key, given in self.given.items():
+            section, dot, _ = key.partition(".")
+            if dot and section in others and not given.shared and given.layer <= 2:
+                where = f"methods: {', '.join(taking) or 'none'}"
+                raise InvalidSetting(f"setting {key!r} (from {given.source}): it has no use here ({where}). Leave it out.")
 
     def plain(self, sections: Collection[str]) -> dict[str, Given]:
         """The keys that lie in none of ``sections``: the method's own."""
@@ -383,7 +396,13 @@ def load_toml(config: Path) -> dict[str, Any]:
             f"cannot read the configuration file {config}: {error.strerror}. {meant(config)}Check <--config>."
         ) from error
     except TOML_ERRORS as error:
-        raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.") from error
+        both = "overwrite" in str(error) or "mutate" in str(error)
+        hint = (
+            " A name is a value or a table, not both: for signal = X beside [signal], write name = X in the table."
+            if both
+            else ""
+        )
+        raise InvalidInput(f"the configuration file {config} is not valid TOML: {error}.{hint}") from error
 
 
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

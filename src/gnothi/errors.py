@@ -14,6 +14,7 @@ GnothiError
 │   ├── IndexUnavailable    no index, an index of another version, or one locked by another writer
 │   ├── ModelUnavailable    a model that cannot be loaded or reached
 │   └── BrokenPlugin        what another package offers cannot be imported, or two packages offer the same name
+├── CodeFailed            exit code 1: a method, signal, model or search of the caller's own raised; __cause__ is what
 └── RunStopped            exit code 1: a run stopped before its end; what is finished is kept, the same command goes on
     ├── TooManyFailures     too many questions failed
     ├── BudgetSpent         what a model behind an API may cost has been spent
@@ -62,7 +63,7 @@ class UnknownName(UsageError):
     """``kind`` is what was looked up ("method", "setting of seakr"), ``valid`` every name that would have worked."""
 
     def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
-        self.valid = sorted(valid)
+        self.valid = sorted(set(valid))
         close = difflib.get_close_matches(name, self.valid, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         listing = ", ".join(self.valid) if self.valid else "(none)"
@@ -85,8 +86,8 @@ class PromptTooLong(UsageError):
         room = f", with {thought} for a thought, which <--set model.thinking_tokens=...> makes fewer" if thought else ""
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included{room}), expected at most {limit}. "
-            "Shorten the question, retrieve fewer passages (<--set k=...>) or use a model with a longer context. A limit that "
-            "is not the model's own is another with <--set model.context=...>."
+            "Shorten the question, retrieve fewer passages (<--set k=...>), ask for less (<--set max_tokens=...>) or use a "
+            "model with a longer context. A limit that is not the model's own is another with <--set model.context=...>."
         )
 
 
@@ -131,6 +132,20 @@ class BrokenPlugin(ResourceUnavailable):
 
 class PluginWarning(UserWarning):
     """Something that another package offers is left out of a listing."""
+
+
+class CodeFailed(GnothiError):
+    """``what`` is of the caller's own, and raised ``error``, the cause, at ``where``: file and line."""
+
+    def __init__(self, what: str, error: Exception, where: str | None) -> None:
+        self.given = what, error, where
+        said = f"{type(error).__name__}: {error!s:.300}".rstrip(": ")
+        super().__init__(f"{what} raised {said}{f' (in {where})' if where else ''}. Correct it there.")
+
+
+def origin(error: BaseException) -> BaseException:
+    """As records have it: of code of the caller's own, what that raised."""
+    return error.given[1] if isinstance(error, CodeFailed) else error
 
 
 class RunStopped(GnothiError):

@@ -311,6 +311,9 @@ class Usage:
     cached_calls: int = 0
     thought_tokens: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
     @classmethod
     def of(cls, events: Iterable[Event]) -> Usage:
         seen = list(events)

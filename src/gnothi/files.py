@@ -40,7 +40,7 @@ def meant(path: str | os.PathLike[str], also: Iterable[str] = ()) -> str:
     given = os.fspath(path)
     folder, name = os.path.split(given.rstrip(os.sep))
     try:
-        beside = [os.path.join(folder, one) for one in os.listdir(home_expanded(folder or "."))]
+        beside = [os.path.join(folder, one) for one in os.listdir(home_expanded(folder or ".")) if one != name]
     except OSError:
         beside = []
     close = difflib.get_close_matches(os.path.join(folder, name), [*also, *beside], n=1, cutoff=0.75)

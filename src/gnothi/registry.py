@@ -25,12 +25,14 @@ from types import MappingProxyType, ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from gnothi.errors import BrokenPlugin, GnothiError, InvalidSetting, PluginWarning, UnknownName
+from gnothi.own_code import target_of, thing_of
 
 T = TypeVar("T")
 
 BUILT_IN = "gnothi"
 GIVEN = "this process"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_REGISTRIES: dict[str, Registry[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,34 @@ class Entry:
     name: str
     target: str
     origin: str
+
+
+class Own(str):
+    """The name of a ``thing`` that was given in this process to the registry of a ``group``, bound to it: whatever else bears
+    the name, this stays that thing, and equals no other. Another process imports it."""
+
+    thing: Any
+    group: str
+
+    def __new__(cls, name: str, thing: Any, group: str) -> Own:
+        own = super().__new__(cls, name)
+        own.thing, own.group = thing, group
+        return own
+
+    def __eq__(self, other: object) -> bool:
+        return self.thing is other.thing if isinstance(other, Own) else str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _imported, (str(self), target_of(self.thing), self.group)
+
+
+def _imported(name: str, target: str, group: str) -> Own:
+    return Own(name, _REGISTRIES[group].imported(target), group)
 
 
 class Registry(Generic[T]):
@@ -74,6 +104,7 @@ class Registry(Generic[T]):
         self._loaded: dict[str, T] = {}
         self._broken: dict[str, str] = {}
         self._given: dict[str, Entry] = {}
+        _REGISTRIES[group] = self
 
     def names(self) -> tuple[str, ...]:
         """Built-in ones first, then those of other packages and those given here; each in the order of the alphabet. Nothing is
@@ -82,10 +113,12 @@ class Registry(Generic[T]):
         return (*self._built_in, *sorted(others - self._built_in.keys()))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._built_in or name in self._given or name in self._offered
+        return isinstance(name, Own) or name in self._built_in or name in self._given or name in self._offered
 
     def entry(self, name: str) -> Entry:
         """Raises UnknownName, or BrokenPlugin where two packages offer something of that name."""
+        if isinstance(name, Own):
+            return Entry(name, target_of(name.thing), GIVEN)
         known = self._built_in.get(name) or self._given.get(name)
         if known is not None:
             return known
@@ -98,6 +131,8 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> T:
         """The thing of that name, imported at the first time. Raises UnknownName or BrokenPlugin."""
+        if isinstance(name, Own):
+            return cast("T", name.thing)
         if name not in self._loaded:
             self._loaded[name] = self._load(self.entry(name))
         return self._loaded[name]
@@ -136,23 +171,17 @@ class Registry(Generic[T]):
             ) from error
 
     def add(self, name: str, thing: T) -> str:
-        """Make ``thing``, an object of this process, known by ``name``, which is returned.
-
-        The same thing may be added again, and so may a class that was defined anew, as in a notebook. Raises InvalidSetting
-        where the name is another's already."""
+        """Make ``thing``, an object of this process, known by ``name``: what is returned stays bound to it, and the plain name
+        is that of what was added last, as where a notebook defines a function anew. Raises InvalidSetting where something
+        built in, or of another package, has the name."""
         if name in self._built_in or (name in self._offered and name not in self._given):
             if self.find(name) is thing:
                 return name
             where = _place(self.entry(name))
             raise InvalidSetting(f"{self.kind} {name!r}: there is one of that name ({where}). Give yours another name.")
-        if name in self._given and not _same(self._loaded[name], thing):
-            raise InvalidSetting(
-                f"{self.kind} {name!r}: another object of that name is in use ({self._loaded[name]!r:.100}). Give this one "
-                "another name."
-            )
-        self._given[name] = Entry(name, f"{type(thing).__module__}:{type(thing).__qualname__}", GIVEN)
+        self._given[name] = Entry(name, target_of(thing), GIVEN)
         self._loaded[name] = thing
-        return name
+        return Own(name, thing, self.group)
 
     def remove(self, name: str) -> None:
         """Forget what was added by that name, if anything was."""
@@ -219,12 +248,9 @@ class Registry(Generic[T]):
 
     def _imported(self, entry: Entry) -> T:
         path, _, attribute = entry.target.partition(":")
-        module: Any = importlib.import_module(path)
         if not attribute:
-            return self._named(module, entry.name)
-        for part in attribute.split("."):
-            module = getattr(module, part)
-        thing: T = self._adapt(module)
+            return self._named(importlib.import_module(path), entry.name)
+        thing: T = self._adapt(thing_of(entry.target))
         return thing
 
     def _named(self, module: ModuleType, name: str) -> T:
@@ -249,10 +275,3 @@ class Registry(Generic[T]):
 
 def _place(entry: Entry) -> str:
     return "built in" if entry.origin == BUILT_IN else f"{entry.origin} ({entry.target})"
-
-
-def _same(one: object, other: object) -> bool:
-    if one is other or one == other:
-        return True
-    first, second = (thing if isinstance(thing, type) else type(thing) for thing in (one, other))
-    return first is not second and (first.__module__, first.__qualname__) == (second.__module__, second.__qualname__)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 import gnothi
-from gnothi.errors import IndexUnavailable, InvalidSetting, MissingCapability, ModelUnavailable
+from gnothi.errors import CodeFailed, InvalidSetting, MissingCapability, ModelUnavailable
 from gnothi.protocols import LanguageModel
+from gnothi.signals import registry
 from gnothi.testing import Scripted
 from gnothi.types import Capabilities, Passage, Profile, ScoredPassage
+from tests.messages import refused
 
 SOUP = Passage("soup", "On Friday there is lentil soup.", "Canteen")
 QUESTION = "What is there on Friday?"
@@ -76,7 +79,7 @@ def test_what_is_no_passage_is_told(found: Any) -> None:
     index: Any = Members(found)
     with (
         gnothi.open("rag", model=model, index=index) as rag,
-        pytest.raises(gnothi.errors.GnothiError, match=r"(?i)passage"),
+        refused(gnothi.errors.GnothiError),
     ):
         rag.ask(QUESTION)
 
@@ -85,9 +88,36 @@ def test_what_a_function_raises_is_a_sentence() -> None:
     def broken(query: str, k: int) -> list[str]:
         raise ZeroDivisionError(query * k)
 
-    with gnothi.open("rag", model=model, index=broken) as rag, pytest.raises(IndexUnavailable, match="ZeroDivisionError"):
-        rag.ask(QUESTION)
-    with gnothi.open("direct", model=lambda _: 3) as rag, pytest.raises(ModelUnavailable, match="expected a text"):
+    def lost(text: str) -> str:
+        raise OSError(text)
+
+    async def forgetful(_: Any, question: Any) -> str:
+        raise KeyError(question.id)
+
+    def vague(question: str, answers: Sequence[str]) -> float:
+        raise RuntimeError(question + answers[0])
+
+    class Searching:
+        name = "of-mine"
+
+        def search(self, query: str, k: int) -> list[str]:
+            raise ZeroDivisionError(query * k)
+
+    gated: Any = {"signal": vague, "signal.samples": 2, "threshold": 0.5}
+    for cause, given in (
+        (ZeroDivisionError, {"method": "rag", "index": broken}),
+        (ZeroDivisionError, {"method": "rag", "index": Searching()}),
+        (OSError, {"method": "direct", "model": lost}),
+        (KeyError, {"method": forgetful, "index": broken}),
+        (RuntimeError, {"method": "seakr", "index": broken, **gated}),
+    ):
+        with gnothi.open(**{"model": model, **given}) as rag, pytest.raises(CodeFailed) as raised:
+            rag.ask(QUESTION)
+        assert isinstance(raised.value.__cause__, cause)
+        assert raised.value.given[1] is raised.value.__cause__
+        assert __file__ in str(raised.value)
+    registry.SIGNALS.remove("vague")  # a panel of another test would measure it
+    with gnothi.open("direct", model=lambda _: 3) as rag, refused(ModelUnavailable):
         rag.ask(QUESTION)
 
 
@@ -105,7 +135,7 @@ def test_a_function_says_what_it_cannot() -> None:
     async def model_of_mine(text: str) -> str:
         return model(text)
 
-    with pytest.raises(MissingCapability, match="hidden_states"):
+    with refused(MissingCapability):
         gnothi.open("seakr", model=model_of_mine, index=plain)
     with gnothi.open("seakr", model=model_of_mine, index=plain, signal={"name": "consistency", "samples": 3}) as rag:
         assert rag.ask(QUESTION).text == "bread"
@@ -118,9 +148,9 @@ class Half:
 
 
 def test_members_that_an_object_lacks_are_named() -> None:
-    with pytest.raises(InvalidSetting, match=r"It lacks aclose, attend, sample, score, states\."):
+    with refused(InvalidSetting):
         gnothi.open("direct", model=Half())  # type: ignore[arg-type]
-    with pytest.raises(InvalidSetting, match=r"index: got an object of the class object.* It lacks search\."):
+    with refused(InvalidSetting):
         gnothi.open("rag", model=model, index=object())  # type: ignore[arg-type]
 
 
@@ -134,9 +164,9 @@ def test_a_record_keeps_what_it_says() -> None:
 
 @pytest.mark.parametrize("function", [lambda: "", lambda a, b: "", lambda *, text: ""])  # noqa: ARG005
 def test_a_function_of_something_else_is_no_model(function: Any) -> None:
-    with pytest.raises(InvalidSetting, match="one text"):
+    with refused(InvalidSetting):
         gnothi.from_function(function)
-    with pytest.raises(InvalidSetting, match="one text"):
+    with refused(InvalidSetting):
         gnothi.open("direct", model=function)
     assert isinstance(gnothi.from_function(model), LanguageModel)
 
@@ -157,7 +187,7 @@ def test_further_models_and_indexes_may_be_as_plain() -> None:
     with gnothi.open("keqa", model=model, index=plain, utility_judge=judge, decompose=False, assess=False) as rag:
         rag.ask(QUESTION)
     assert judged
-    with pytest.raises(InvalidSetting, match=r"elsewhere: got an object .* It lacks search\."):
+    with refused(InvalidSetting):
         gnothi.open("crag", model=Scripted({}), index=plain, elsewhere=object())
 
 
@@ -168,7 +198,7 @@ def test_what_cannot_search_is_told(given: Any) -> None:
 
 
 def test_a_forgotten_model_is_told() -> None:
-    with pytest.raises(InvalidSetting, match=r"Add model=NAME"):
+    with refused(InvalidSetting):
         gnothi.open("rag", index=plain)
     with gnothi.open("rag", model=Scripted({}, default="x", name="lab"), index=plain) as rag:
         assert rag.ask(QUESTION).text == "x"

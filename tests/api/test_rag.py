@@ -25,6 +25,7 @@ from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
 from tests.command_line import KNOWN, covered_fact, script
+from tests.messages import refused
 
 
 def model(name: str = "lab") -> Scripted:
@@ -79,14 +80,14 @@ async def test_whether_it_knows_and_what_the_index_holds() -> None:
         found = await rag.asearch(covered_fact()[2], 2)
         assert [one.passage.title for one in found[:1]] == [covered_fact()[0]]
         assert len(found) == 2
-        with pytest.raises(gnothi.errors.UsageError, match=r"await rag\.aknow"):
+        with refused(gnothi.errors.UsageError):
             rag.know(KNOWN)
 
 
 def test_without_an_index_there_is_nothing_to_search() -> None:
     with (
         gnothi.open("direct", model=Scripted(script, name="another")) as rag,
-        pytest.raises(InvalidSetting, match="no index"),
+        refused(InvalidSetting),
     ):
         rag.search("x", 1)
 
@@ -180,6 +181,7 @@ def loops() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == "gnothi"]
 
 
+@pytest.mark.usefixtures("swept")
 def test_what_fails_to_open_leaves_no_thread() -> None:
     before = set(loops())
     with pytest.raises(InvalidSetting):
@@ -188,6 +190,7 @@ def test_what_fails_to_open_leaves_no_thread() -> None:
     assert set(loops()) <= before
 
 
+@pytest.mark.usefixtures("swept")
 def test_a_loop_ends_with_its_last_reference() -> None:
     before = set(loops())
     loop = Loop()

@@ -8,8 +8,10 @@ import pytest
 
 from gnothi.calibration.choose import Chosen, Sample, choose
 from gnothi.calibration.file import VERSION, Calibration, as_dict, details_of, read, write
+from gnothi.calibration.mismatch import check_model
 from gnothi.errors import InvalidInput, OtherModel
 from gnothi.models.identity import Identity
+from tests.messages import refused
 
 
 def chosen() -> Chosen:
@@ -96,29 +98,29 @@ def test_files_from_before_failures_and_answers_were_kept(tmp_path: Path) -> Non
 
 def test_another_model_is_an_error() -> None:
     made = calibration(chosen())
-    made.check_model(Identity("lab", "abc"))
-    made.check_model(Identity("a/copy", "abc"))
-    made.check_model(Identity("lab"))
-    with pytest.raises(OtherModel, match=r"is of model 'lab', got 'other'.*ignore_mismatch=True"):
-        made.check_model(Identity("other"))
-    with pytest.raises(OtherModel, match=r"got another version of it \(fingerprint xyz\)"):
-        made.check_model(Identity("lab", "xyz"))
+    check_model(made, Identity("lab", "abc"))
+    check_model(made, Identity("a/copy", "abc"))
+    check_model(made, Identity("lab"))
+    with refused(OtherModel):
+        check_model(made, Identity("other"))
+    with refused(OtherModel):
+        check_model(made, Identity("lab", "xyz"))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("version = 2", "cannot be used: got KeyError"),
-        ("version = 1", "has version 1, expected 2"),
-        ("threshold = 3", "has version None"),
-        ("no toml", "is not valid TOML"),
+        "version = 2",
+        "version = 1",
+        "threshold = 3",
+        "no toml",
     ],
 )
-def test_files_that_are_no_calibration(tmp_path: Path, text: str, said: str) -> None:
+def test_files_that_are_no_calibration(tmp_path: Path, text: str) -> None:
     (tmp_path / "file.toml").write_text(text)
-    with pytest.raises(InvalidInput, match=said):
+    with refused(InvalidInput):
         read(tmp_path / "file.toml")
-    with pytest.raises(InvalidInput, match="cannot read the calibration"):
+    with refused(InvalidInput):
         read(tmp_path / "absent.toml")
 
 
@@ -130,7 +132,7 @@ def test_settings_that_are_no_table(tmp_path: Path, settings: str) -> None:
         '[data]\nname = "d"\nquestions = 1\nmetric = "em"\nfingerprint = "f"\n'
         f'[gate]\nsignal = "gram"\nthreshold = 1.0\nfires = "high"\nsettings = {settings}\n'
     )
-    with pytest.raises(InvalidInput, match="cannot be used"):
+    with refused(InvalidInput):
         read(path)
 
 
@@ -153,5 +155,5 @@ def test_details_that_lack_something(tmp_path: Path, damaged: str) -> None:
         '[data]\nname = "d"\nquestions = 1\nmetric = "em"\nfingerprint = "f"\n'
         '[gate]\nsignal = "gram"\nthreshold = 1.0\nfires = "high"\n'
     )
-    with pytest.raises(InvalidInput, match="cannot be used"):
+    with refused(InvalidInput):
         read(path)

@@ -9,6 +9,7 @@ import pytest
 
 from gnothi.calibration.from_file import is_recorded, read_recorded
 from gnothi.errors import InvalidInput, UnknownName
+from tests.messages import refused
 
 
 def line(no: str = "Rome", one: str = "Paris", **more: Any) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def test_a_file_may_name_its_answers_as_it_likes(tmp_path: Path) -> None:
     path = written(tmp_path, {"question": "?", "answers": ["Paris"], "closed": "Rome", "open": "Paris"})
     found = read_recorded(path, never="closed", always="open")
     assert (found.names, found.never.tolist(), found.always.tolist()) == (("closed", "open"), [0], [1])
-    with pytest.raises(InvalidInput, match=r"expected no_retrieval, a text: .* or what never and always name"):
+    with refused(InvalidInput):
         read_recorded(path)
 
 
@@ -65,7 +66,7 @@ def test_a_signal_that_rises_with_certainty_can_be_named(tmp_path: Path) -> None
     path = written(tmp_path, line(direct={"sureness": 0.25}), line(direct={"sureness": 0.75}))
     (found,) = read_recorded(path, surer=["sureness"]).signals
     assert (found.values.tolist(), found.truth) == ([-0.25, -0.75], "no_retrieval")
-    with pytest.raises(UnknownName, match="sureness"):
+    with refused(UnknownName):
         read_recorded(path, surer=["sure"])
 
 
@@ -80,29 +81,29 @@ def test_what_was_not_measured_counts_as_least_certain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    "lines",
     [
-        ([], "got no lines"),
-        ([{"question": "?", "answers": ["a"]}], "line 1: got the keys question, answers, expected no_retrieval"),
-        ([line(), line() | {"no_retrieval": 3}], "line 2: got no_retrieval = 3"),
-        ([line() | {"answers": []}], r"line 1: got answers = \[\], expected a list of gold answers"),
-        ([{"question": "?", "answer": "a"}], "line 1: got answers = None, .* A data set is asked first: gnothi eval"),
-        ([line(direct=[1])], r"line 1: got direct = \[1\]"),
-        ([line(direct={"gram": 10**400})], r"line 1: got gram = 10+\.\.\., expected a number of ordinary size, or null"),
-        ([line(direct={"gram": 1}), line(direct={"gram": "1"})], "line 2: got gram = '1', expected a number"),
-        ([line(direct={"gram": 1}), line(direct={"gram": True})], "line 2: got gram = True, expected a number"),
-        ([line(multi_retrieval="a", multi_retrieval_steps=10**400)], "line 1: got multi_retrieval_steps = 1000"),
+        [],
+        [{"question": "?", "answers": ["a"]}],
+        [line(), line() | {"no_retrieval": 3}],
+        [line() | {"answers": []}],
+        [{"question": "?", "answer": "a"}],
+        [line(direct=[1])],
+        [line(direct={"gram": 10**400})],
+        [line(direct={"gram": 1}), line(direct={"gram": "1"})],
+        [line(direct={"gram": 1}), line(direct={"gram": True})],
+        [line(multi_retrieval="a", multi_retrieval_steps=10**400)],
     ],
 )
-def test_files_that_hold_something_else(tmp_path: Path, lines: list[dict[str, Any]], said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_files_that_hold_something_else(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
+    with refused(InvalidInput):
         read_recorded(written(tmp_path, *lines))
 
 
 def test_metrics_by_name(tmp_path: Path) -> None:
     path = written(tmp_path, line("the city of Paris"), line("paris"))
     assert read_recorded(path, "em").never.tolist() == [0, 1]
-    with pytest.raises(UnknownName, match="bleu"):
+    with refused(UnknownName):
         read_recorded(path, "bleu")
 
 

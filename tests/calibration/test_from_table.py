@@ -12,6 +12,7 @@ from gnothi.calibration.compare import document, read
 from gnothi.calibration.from_file import is_recorded
 from gnothi.calibration.from_table import read_scored
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from tests.messages import refused
 
 ROWS = (
     "id,question,never,always,doubt,sureness,note\n"
@@ -41,24 +42,24 @@ def test_columns_by_other_names_and_tabs(tmp_path: Path) -> None:
     text = "closed\topen\tdoubt\n1\t0\t.5\n0\t1\t2\n"
     found = read_scored(table(tmp_path, text, "mine.tsv"), "closed", "open")
     assert [one.name for one in found.signals] == ["doubt"]
-    with pytest.raises(UnknownName, match=r"'never'.*closed, doubt, open"):
+    with refused(UnknownName):
         read_scored(tmp_path / "mine.tsv")
-    with pytest.raises(InvalidSetting, match="expected two ways"):
+    with refused(InvalidSetting):
         read_scored(tmp_path / "mine.tsv", "open", "open")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("never,always\n", "got no rows"),
-        ("never,always\n1,2\n", r"line 2: got always = '2', expected how good the answer was"),
-        ("never,always\nParis,Rome\n", "never = 'Paris'"),
-        ("never,always\n1,\n", "always = ''"),
-        ("never,always,doubt\n1,1,.5\n1,0,high\n", r"line 3: got doubt = 'high', expected a number"),
+        "never,always\n",
+        "never,always\n1,2\n",
+        "never,always\nParis,Rome\n",
+        "never,always\n1,\n",
+        "never,always,doubt\n1,1,.5\n1,0,high\n",
     ],
 )
-def test_files_that_hold_something_else(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_files_that_hold_something_else(tmp_path: Path, text: str) -> None:
+    with refused(InvalidInput):
         read_scored(table(tmp_path, text))
 
 
@@ -68,9 +69,9 @@ def test_gates_and_calibrations_know_a_table_by_its_columns(tmp_path: Path) -> N
     assert not is_recorded(table(tmp_path, "question,answer\nWho?,I\n", "questions.csv"))
     assert not is_recorded(table(tmp_path, "", "empty.csv"))
     assert document(read(path)).gates.n == 3
-    with pytest.raises(InvalidSetting, match="holds no answers"):
+    with refused(InvalidSetting):
         read(path, "em")
-    with pytest.raises(UnknownName, match="sure"):
+    with refused(UnknownName):
         read(path, surer=["sure"])
 
 
@@ -91,7 +92,7 @@ def test_parquet_is_the_same(tmp_path: Path) -> None:
     assert [(one.name, one.values.tolist()) for one in found.signals] == [("doubt", [0.1, np.inf, np.inf])]
     assert is_recorded(tmp_path / "scores.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1nothing")
-    with pytest.raises(InvalidInput, match="Expected a Parquet file"):
+    with refused(InvalidInput):
         read_scored(tmp_path / "broken.parquet")
 
 

@@ -101,16 +101,37 @@ def test_bad_names_and_files(
         (("eval", "lab", "--config", ".", "--out", "r"), "it is a folder. Is it config.toml?"),
         (("report", "absent"), "there is no folder absent. Expected one written by `gnothi eval --out`."),
         (("report", "."), "cannot be read"),
+        (("keys", "list", "keys.json"), "unexpected extra argument"),
+        (("keys", "absent"), "there is no file of keys absent"),
+        (("keys", "absent", "--revoke", "me"), "there is no file of keys absent"),
+        (("keys", "absent", "--add", "me", "--revoke", "me"), "expected one of them"),
+        (("index", "delete", "lab", "x"), "is only searched"),
+        (("reproduce", "seakr/table1", "--only", "nope"), "unknown data set or row of seakr/table1: got 'nope'"),
+        (("reproduce", "seakr", "--only", "nope"), "unknown data set or row of seakr: got 'nope'"),
+        (("reproduce", "seakr/table1", "--markdown", "table.md"), "--markdown: got it without --out"),
+        (("ask", "x", "--index", ""), "--index: got an empty text"),
+        (("eval", "lab", "--model", "", "--out", "run"), "--model: got an empty text"),
+        (("ask", "x", "--method", ""), "unknown method: got ''"),
+        (("ask", "x", "--choice", "", "--choice", "a"), "none of them empty"),
+        (("ask", "x", "--choice", "a", "--choice", "a"), "expected different texts"),
+        (("report", "both.toml"), "both.toml is not a run"),
+        (("list", "signals", "gramm"), "Did you mean 'gram'?"),
+        (("ask", "x", "--config", "both.toml"), "A name is a value or a table"),
+        (("ask", "x", "--method", "direct", "--set", "rag.k=3"), "it has no use here (methods: direct)"),
+        (("train", "probe", "lab-train", "--out", "probe", "--set", "rag.k=3"), "it has no use here"),
+        (("reproduce", "seakr", "--out", "study", "--set", "keqa.k=3"), "it has no use here"),
     ],
 )
 def test_plausible_mistakes(
     gnothi: Run, arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config.toml").write_text("[broken")
+    (tmp_path / "both.toml").write_text('signal = "gram"\n[signal]\nsamples = 3\n')
     monkeypatch.chdir(tmp_path)
     code, out, err = gnothi(*arguments)
     assert (code, out) == (2, "")
     assert said in err
+    assert {one.name for one in tmp_path.iterdir()} == {"config.toml", "both.toml"}
 
 
 @pytest.mark.usefixtures("scripted")

@@ -13,7 +13,6 @@ import pytest
 
 from gnothi import lab
 from gnothi.calibration.file import Calibration, read
-from gnothi.calibration.gate import gate_of
 from gnothi.config import read_settings
 from gnothi.events import Decided
 from gnothi.methods.planned import plan_methods
@@ -37,7 +36,7 @@ def test_a_guarantee_from_recorded_outcomes(gnothi_json: Callable[..., Any], rec
     assert 1.5 < found["gate"]["threshold"] < 2.1
     assert found["guarantee"]["tested"] == 96
     assert found["guarantee"]["p"] <= 0.1
-    assert found["model"] == {"name": "", "fingerprint": "", "precision": "", "thinking": ""}
+    assert found["model"] == {"name": "", "fingerprint": "", "precision": ""}
     assert found["data"]["questions"] == 120
     assert tomllib.loads(out.read_text(encoding="utf-8")) == found
 
@@ -356,7 +355,7 @@ def test_keqa_by_the_agreement_of_its_tries(scripted: Scripted, gnothi: Run, tmp
 
 @pytest.mark.parametrize(("threshold", "alpha"), [(0.2857, 5 / 7), (0.0, 1.0), (0.4, 5 / 7), (float("inf"), 1 / 7)])
 def test_the_share_of_a_threshold(threshold: float, alpha: float) -> None:
-    gate = gate_of(*plan_methods(["keqa"], read_settings(overrides=["tries=7"])))
+    gate = plan_methods(["keqa"], read_settings(overrides=["tries=7"]))[0].gate
     assert gate is not None
     assert gate.at(threshold) == {"alpha": pytest.approx(alpha)}
     assert gate.at(float("-inf")) == {"assess": False}

@@ -71,6 +71,13 @@ def test_a_home_that_cannot_be_written(gnothi: Run, tmp_path: Path, monkeypatch:
     assert gnothi("cache")[0] == 0
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_output(closed: str) -> None:
+    command = f'"{sys.executable}" -m gnothi list signals {closed}'
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.usefixtures("scripted")
 def test_folders_with_letters_of_all_kinds(gnothi: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

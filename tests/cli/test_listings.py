@@ -39,6 +39,15 @@ def test_one_method_is_explained(gnothi: Run) -> None:
     assert "seakr" not in out
 
 
+def test_a_signal_is_explained(gnothi: Run, gnothi_json: RunJson) -> None:
+    out = gnothi("list", "signals", "gram", "perplexity")[1]
+    assert "hidden states" in out
+    assert "signal.alpha=0.001" in out
+    assert "consistency" not in out
+    (found,) = gnothi_json("list", "signals", "consistency")
+    assert "signal.samples" in found["settings"]
+
+
 def test_settings_that_methods_share_stand_once(gnothi: Run, gnothi_json: RunJson) -> None:
     out = gnothi("list", "methods", "rag")[1]
     assert "signal.alpha" not in out

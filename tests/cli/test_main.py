@@ -106,7 +106,7 @@ def test_what_the_system_is_short_of_is_named(
 
 
 def test_a_bug_is_not_hidden(outcome: Raise, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "_own_code", lambda _: None)  # as if no line of this file were on the way to it
+    monkeypatch.setattr(main, "place_of", lambda _: None)  # as if no line of this file were on the way to it
     with pytest.raises(RuntimeError):
         outcome(RuntimeError("a bug"))
     with pytest.raises(ImportError):

@@ -57,6 +57,8 @@ def test_a_probe_is_made_once_and_used(halves: Scripted, gnothi: Run, tmp_path: 
     asked = len(halves.prompts)
     assert gnothi(*COMMAND, "--out", out) == (code, said, err)
     assert len(halves.prompts) == asked
+    assert "questions   64:" in gnothi(*COMMAND[:-1], "64", "--out", out)[1]  # goes on with more questions
+    assert len(halves.prompts) - asked == 4 * asked // 60
     code, said, err = gnothi("ask", ASKED, "--method", "compose", "--set", "gate=probe", "--set", f"signal.probe={out}")
     assert code == 0, err
     assert "probe 1.00 > 0.50: unsure, retrieve" in said

@@ -16,6 +16,7 @@ from gnothi.filtering.knowledge import (
     write_knowledge,
 )
 from tests.filtering.encoder import tiny_encoder
+from tests.messages import refused
 
 STORED = [
     Experience("Who wrote the novel Emma?", True),
@@ -51,20 +52,20 @@ async def test_an_encoder_may_search_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "message"),
+    ("file", "text"),
     [
-        (HEADER, None, "cannot read knowledge.json. Make one with `gnothi train knowledge-reference`"),
-        (QUESTIONS, None, "cannot read questions.jsonl"),
-        (HEADER, "{", "JSONDecodeError"),
-        (HEADER, '{"format": 9, "encoder": "lexical"}', "format 9, this version reads 2"),
-        (QUESTIONS, '{"text": "Who?"}', "KeyError"),
-        (QUESTIONS, "", "got no questions"),
+        (HEADER, None),
+        (QUESTIONS, None),
+        (HEADER, "{"),
+        (HEADER, '{"format": 9, "encoder": "lexical"}'),
+        (QUESTIONS, '{"text": "Who?"}'),
+        (QUESTIONS, ""),
     ],
 )
-def test_what_cannot_be_read_is_told(tmp_path: Path, file: str, text: str | None, message: str) -> None:
+def test_what_cannot_be_read_is_told(tmp_path: Path, file: str, text: str | None) -> None:
     write_knowledge(tmp_path, STORED)
     (tmp_path / file).unlink()
     if text is not None:
         (tmp_path / file).write_text(text)
-    with pytest.raises(InvalidInput, match=message):
+    with refused(InvalidInput):
         open_knowledge(tmp_path)

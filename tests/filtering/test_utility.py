@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnothi import events
-from gnothi.filtering.demonstrations import DemonstrationSource
-from gnothi.filtering.utility import References, Useful
+from gnothi.filtering.utility import DemonstrationSource, References, Useful
 from gnothi.methods.steps.prompts import USEFUL
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Demonstration, Passage, Prompt
@@ -79,3 +78,19 @@ async def test_an_empty_reference_leaves_the_tasks_own(references: References) -
     model = Scripted(judge)
     await Useful(model, USEFUL, Source(empty=True), references)(QUESTION, (A,))
     assert model.prompts[0].task == USEFUL
+
+
+async def test_the_nearest_may_come_first() -> None:
+    class Source:
+        async def nearest(self, question: str, passage: Passage, n: int, at_least: int) -> tuple[Demonstration, ...]:  # noqa: ARG002
+            return tuple(Demonstration(str(place), "Yes") for place in range(n))
+
+        async def random(self, n: int, at_least: int, seed: int) -> tuple[Demonstration, ...]:
+            raise NotImplementedError
+
+    seen: dict[str, list[str]] = {}
+    for references in ("nearest", "best_first"):
+        judge = Scripted(lambda _: "Yes")
+        await Useful(judge, USEFUL, Source(), references, 3)("Who?", [Passage("p", "It was so.")])
+        seen[references] = [one.question for one in judge.prompts[0].task.demonstrations]
+    assert seen == {"nearest": ["0", "1", "2"], "best_first": ["2", "1", "0"]}

@@ -15,8 +15,7 @@ import pytest
 from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.graph import building, templates
 from gnothi.graph.building import GraphProgress, GraphReport, build_graph
-from gnothi.graph.folder import is_graph, open_folder, read_manifest
-from gnothi.graph.graph import Graph
+from gnothi.graph.graph import Graph, is_graph, open_folder, read_manifest
 from gnothi.graph.lemmas import PLURALS
 from gnothi.graph.templates import Templates
 from gnothi.locks import hold

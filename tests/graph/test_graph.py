@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.graph.building import build_graph
-from gnothi.graph.folder import open_folder
-from gnothi.graph.graph import Graph
+from gnothi.graph.graph import Graph, open_folder
 from gnothi.graph.lemmas import LONGEST, PLURALS, SIMPLEMMA, STOP_WORDS, forms, hashes, lemmatiser, singular, words
 from gnothi.graph.templates import Templates
 from gnothi.protocols import KnowledgeGraph

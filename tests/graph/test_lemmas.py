@@ -8,7 +8,7 @@ import pytest
 from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.graph import lemmas
 from gnothi.graph.building import build_graph
-from gnothi.graph.folder import open_folder, read_manifest
+from gnothi.graph.graph import open_folder, read_manifest
 
 
 def test_with_simplemma_it_is_best_where_it_has_the_language() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.graph.readers import LABEL, ConceptNet, JsonLines, Malformed, NTriples, Triple, Tsv, local_name, parser
 from gnothi.retrieval.ingest.base import START, Checkpoint, Unreadable
-from gnothi.retrieval.ingest.lines import lines
+from gnothi.retrieval.ingest.json_file import lines
 
 
 def of_tsv(first: str, columns: list[str] | None = None) -> Tsv:

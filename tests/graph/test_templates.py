@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
 from gnothi.graph.templates import Template, Templates, conceptnet, default, packaged, read
-from gnothi.lab.graph import templates as lab_templates
+from gnothi.lab.named import templates as lab_templates
 
 
 def test_conceptnets_relations_are_merged_to_seventeen() -> None:

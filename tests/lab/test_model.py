@@ -7,21 +7,32 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import gnothi
 from gnothi import lab, methods
 from gnothi.events import Decided, Event, Searched, record
+from gnothi.lab.language import BY_NAME
+from gnothi.lab.named import graph
 from gnothi.lab.tokenizer import TASKS, build_tokenizer
 from gnothi.lab.training import Recipe
 from gnothi.lab.worlds import declaration
+from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reflection import query
 from gnothi.metrics import score
 from gnothi.models import LAB_FOLDER, load_model
+from gnothi.models.identity import Identity, identify
 from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.rerank import CrossEncoderReranker
 from gnothi.retrieval.wrappers import Traced
+from gnothi.runs.folder import read_rows
 from gnothi.seeding import question_scope
+from gnothi.signals import probe_folder, registry
+from gnothi.signals.probe_folder import LAB, open_probe
 from gnothi.stats.auroc import auroc
 from gnothi.stats.paired import paired_test
-from gnothi.types import Answer, Question
+from gnothi.types import Answer, Passage, Question
 
 pytest.importorskip("torch", reason="needs the extra 'local'")
 
@@ -119,3 +130,92 @@ def test_seakr_beats_never_and_always_retrieving_at_two_thirds_of_the_searches()
 def test_the_folder_holds_nothing_else() -> None:
     expected = {"config.json", "curve.jsonl", "generation_config.json", "gnothi.json", "model.safetensors"}
     assert {path.name for path in Path(LAB_FOLDER).iterdir()} == expected | {"tokenizer.json", "tokenizer_config.json"}
+
+
+@pytest.mark.slow
+def test_iekr_by_its_defaults_beats_memory(tmp_path: Path) -> None:
+    gnothi.evaluate("lab:choice", ["direct", "iekr"], tmp_path, limit=80, seed=14)
+    right = {row.key: row.metrics["em"] for row in read_rows(tmp_path)}
+    names = sorted({question for _, question in right})
+    found = paired_test([right["iekr", name] for name in names], [right["direct", name] for name in names])
+    assert len(names) == 80
+    assert found.difference > 0.1
+    assert found.p < 0.001
+
+
+def test_it_is_of_the_shipped_model_and_small() -> None:
+    probe = open_probe(LAB)
+    assert Identity(**probe.about["model"]) == identify("lab")
+    assert sorted(path.name for path in probe_folder.LAB_FOLDER.iterdir()) == ["probe.json", "probe.npz", "question.json"]
+    assert sum(path.stat().st_size for path in probe_folder.LAB_FOLDER.iterdir()) < 200_000
+
+
+def test_it_tells_which_answers_are_wrong() -> None:
+    from gnothi.models import load_model
+
+    probe, settings = open_probe(LAB), ReaderSettings()
+    asked = lab.questions(lab.world(), "one_hop", 120)
+
+    async def told() -> np.ndarray:
+        model = load_model("lab")
+        try:
+            signals = [registry.create(name, probe=probe) for name in ("probe", "question")]
+            return np.array(
+                [
+                    await asyncio.gather(*(signal.foresee(model, settings.reading(one)) for one in asked))  # type: ignore[attr-defined]
+                    for signal in signals
+                ]
+            )
+        finally:
+            await model.aclose()
+
+    by_state, by_words = asyncio.run(told())
+    # Single facts: those often seen are known and those never seen are not, with hardly an exception.
+    clear = np.array([one.metadata["familiarity"] != "seldom" for one in asked])
+    unknown = np.array([one.metadata["familiarity"] == "never" for one in asked])
+    assert (auroc(by_state[clear], unknown[clear]) or 0) > 0.98
+    assert (auroc(by_words[clear], unknown[clear]) or 0) > 0.8
+
+
+def test_the_judge_reads_a_pair_in_the_models_own_format() -> None:
+    pytest.importorskip("sentence_transformers", reason="needs the extra 'dense'")
+    from gnothi.lab.judge import judge
+
+    model = judge()
+    (row,) = model.preprocess([("Who directed The Amber Harbour?", "The director of The Amber Harbour is Ada.")])["input_ids"]
+    tokenizer = model[0].tokenizer
+    assert tokenizer.decode(row).startswith("<bos><question> Who directed The Amber Harbour?<passage> The director")
+    assert tokenizer.decode(row).endswith("<useful>")
+    assert tokenizer.decode([model[1].true_token_id]).strip() == "Yes"
+    assert tokenizer.decode([model[1].false_token_id]).strip() == "No"
+
+
+def say(subject: str, relation: str, value: str) -> str:
+    return BY_NAME[relation].statements[0].format(s=subject, o=value)
+
+
+def told(subject: str) -> str:
+    """What the model says about an entity that it knows."""
+    return " ".join(say(subject, fact.relation, fact.object) for fact in lab.world().by_subject.get(subject, {}).values())
+
+
+async def test_knowledge_of_the_first_hop_lifts_the_second() -> None:
+    """With what the model knows in the query, the needed fact stands much higher than without: in the middle, five times."""
+    pytest.importorskip("sentence_transformers", reason="needs the extra 'dense'")
+    reranker, world = CrossEncoderReranker.open("lab"), graph()
+    places: dict[bool, list[int]] = {True: [], False: []}
+    for question in lab.questions(lab.world(), "two_hop_choice", 20):
+        first, second = question.metadata["hops"]
+        around = await world.neighbourhood([first["subject"], *question.choices], 2, 100)
+        facts = [fact.text for fact in around.facts]
+        needed = say(second["subject"], second["relation"], second["object"])
+        if first["familiarity"] != "often" or needed not in facts:
+            continue
+        internal = [Passage("memory", told(subject)) for subject in (first["subject"], *question.choices)]
+        for knows in places:
+            scores = await reranker.score(query(question, internal if knows else ()), facts)
+            places[knows].append(sum(score >= scores[facts.index(needed)] for score in scores))
+    await reranker.aclose()
+    assert len(places[True]) >= 7
+    with_it, without = (sorted(places[knows])[len(places[knows]) // 2] for knows in (True, False))
+    assert with_it * 5 <= without

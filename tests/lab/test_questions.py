@@ -110,11 +110,6 @@ def test_two_hop_choice_is_trained_on_other_facts_and_other_compositions_than_it
             assert held_out(first["subject"], first["relation"], second["relation"]) is kept
 
 
-def test_two_hop_choice_is_no_part_of_the_default_mix() -> None:
-    assert "two_hop_choice" not in DEFAULT_MIX
-    assert {question.kind for question in questions(lab.world())} == set(DEFAULT_MIX)
-
-
 def test_the_graph_holds_what_a_two_hop_choice_needs_where_the_library_tells_the_truth() -> None:
     graph = set(lab.triples())
     for question in questions(lab.world(), "two_hop_choice", 500):

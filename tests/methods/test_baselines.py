@@ -98,12 +98,3 @@ async def test_ircot_stops_at_its_limits() -> None:
     assert answer.evidence == (A, B, C)
     assert retriever.queries == [QUESTION.text, "Fact 0."]  # full: no more searches
     assert answer.text == "Kestrel"
-
-
-async def test_ircot_without_rereading_concludes_its_own_chain() -> None:
-    model = Scripted(reader)
-    method = methods.create("ircot", {"model": model, "retriever": WordRetriever(PASSAGES)}, {"reread": False, "k": 6})
-    answer = await method(QUESTIONS[1])
-    assert answer.text == "Kestrel1"
-    assert answer.rationale.endswith("So the answer is Kestrel1.")
-    assert model.prompts[-1].answer_so_far

@@ -18,6 +18,7 @@ from gnothi.filtering.learned import GateSource, LearnedGate, open_gate, write_g
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Passage, Prompt, Question
+from tests.messages import refused
 from tests.methods.learnt import Fixed
 
 QUESTIONS = [Question(f"q{n}", f"Where was {'the great ' * (n % 3)}Mira{n} born?", ("Vesk",)) for n in range(40)]
@@ -137,16 +138,16 @@ async def test_a_draft_that_was_measured_is_not_made_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gate", "settings", "said"),
+    ("gate", "settings"),
     [
-        (None, {"gate": "learned"}, "'gate': got learned.*learned=FOLDER, made by `gnothi calibrate --learn`"),
-        (None, {"answer": "learned"}, "'answer': got learned.*learned=FOLDER, made by `gnothi calibrate --learn`"),
-        (Fixed({}), {"gate": "gram"}, "gate=gram with answer=read has no use for it; expected gate=learned or answer=learned"),
-        (Fixed({"reading": 0.5}), {"gate": "learned"}, "decides nothing before a search.*--search-cost 0.02.*gate='always'"),
-        (Fixed({}), {"gate": "never", "answer": "learned"}, "gate=never retrieves nothing"),
+        (None, {"gate": "learned"}),
+        (None, {"answer": "learned"}),
+        (Fixed({}), {"gate": "gram"}),
+        (Fixed({"reading": 0.5}), {"gate": "learned"}),
+        (Fixed({}), {"gate": "never", "answer": "learned"}),
     ],
 )
-def test_what_does_not_fit_is_refused(gate: GateSource | None, settings: dict[str, Any], said: str) -> None:
+def test_what_does_not_fit_is_refused(gate: GateSource | None, settings: dict[str, Any]) -> None:
     resources: dict[str, object] = {"model": Scripted(script), "retriever": ScriptedRetriever([])}
-    with pytest.raises(InvalidSetting, match=said):
+    with refused(InvalidSetting):
         methods.create("compose", resources | ({"learned": gate} if gate else {}), settings)

@@ -90,8 +90,8 @@ class TestIRCoT(MethodConformance):
     name = "ircot"
 
 
-class TestIRCoTOneChain(TestIRCoT):
-    settings: ClassVar = {"reread": False, "k": 2}
+class TestIRCoTAsCode(TestIRCoT):
+    settings: ClassVar = {"follows": "code", "k": 2}
 
 
 class TestSeaKR(MethodConformance):
@@ -129,6 +129,15 @@ class TestSeaKRAblations:
 
     async def test_just_what_it_needs(self, ablation: str) -> None:
         await self.suite(ablation).test_runs_on_a_model_that_offers_just_what_it_needs()
+
+
+class TestSearchR1(MethodConformance):
+    name = "search_r1"
+    choosing = ("search_r1", "r1_searcher")
+
+
+class TestSearchR1WithOtherTags(TestSearchR1):
+    settings: ClassVar = {"tags": "r1_searcher"}
 
 
 class TestKEQA(MethodConformance):

@@ -11,7 +11,7 @@ from typing import Any
 import tomli_w
 
 from gnothi import config, methods
-from gnothi.methods.steps.parts import CERTAINTY, LIMITS
+from gnothi.methods.compose import CERTAINTY, LIMITS
 from gnothi.signals import registry as signals
 from gnothi.signals.assessment import Assessment
 
@@ -21,7 +21,7 @@ KEPT = Path(__file__).with_name("defaults.toml")
 def defaults() -> dict[str, dict[str, str]]:
     """Method → setting → default as text; under ``signals`` their thresholds."""
     found = {
-        name: {key: config.as_text(one.default) for key, one in sorted(config.settings_of(methods.find(name)).items())}
+        name: {key: config.as_text(one.default) for key, one in sorted(config.settings_of(methods.spec(name).method).items())}
         for name in sorted(methods.names())
     }
     return found | {"signals": {name: config.as_text(signals.find(name).default_threshold) for name in sorted(signals.names())}}
@@ -35,7 +35,7 @@ def test_defaults_are_those_that_were_published() -> None:
 
 
 def default(method: str, setting: str) -> Any:
-    return methods.settings_of(method)[setting].default
+    return methods.spec(method).settings[setting].default
 
 
 def test_the_parts_of_compose_have_the_numbers_of_the_methods_they_come_from() -> None:

@@ -37,6 +37,7 @@ def test_every_method_is_in_the_guide(name: str) -> None:
         ("self_consistency", set()),
         ("flare", set()),
         ("react", set()),
+        ("search_r1", set()),
         ("searchain", set()),
         ("rowen", READER),
         ("slimplm", READER),
@@ -47,6 +48,8 @@ def test_every_method_is_in_the_guide(name: str) -> None:
 )
 def test_every_setting_stands_beside_the_papers_number(name: str, left_out: set[str]) -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "papers").glob("*.md"))
-    ours = {item.name for item in fields(cast("Any", methods.find(name)))} - {"model", "retriever", "measuring"} - left_out
+    ours = (
+        {item.name for item in fields(cast("Any", methods.spec(name).method))} - {"model", "retriever", "measuring"} - left_out
+    )
     ours |= {item.name for item in fields(Measuring)} - {"probe"} if name == "seakr" else set()
     assert not {one for one in ours if not re.search(rf"`[^`]*\b{one}\b[^`]*`", text)}

@@ -16,6 +16,7 @@ from gnothi.signals.attention import needs_for_information, words_looked_at
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Attended, Capabilities, Passage, Profile, Prompt, Question
+from tests.messages import refused
 
 QUESTION = Question("q", "Where was the painter of The Tide born?")
 TRUTH = Passage("truth", "Mira was born in Kestrel.")
@@ -134,7 +135,7 @@ async def test_theta_may_be_calibrated() -> None:
 
 def test_a_model_that_cannot_say_where_it_looks_is_refused() -> None:
     blind = Scripted({}, name="blind", capabilities=Capabilities(logprobs=True, scoring=True))
-    with pytest.raises(MissingCapability, match=r"'dragin' needs attentions.*'blind'"):
+    with refused(MissingCapability):
         methods.create("dragin", {"model": blind, "retriever": ScriptedRetriever([])}, {})
 
 
@@ -185,7 +186,7 @@ async def test_relative_attention_is_the_default() -> None:
     _, queries, decided = await run(Looking({"Vesk": 3.0}), attention="relative")
     assert queries
     assert decided[0].score != pytest.approx(1.8)
-    assert methods.settings_of("dragin")["attention"].default == "relative"
+    assert methods.spec("dragin").settings["attention"].default == "relative"
 
 
 def even(tokens: list[str], prompt: int) -> Attended:

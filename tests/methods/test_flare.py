@@ -15,6 +15,7 @@ from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Generation, Passage, Prompt, Question, Token
+from tests.messages import refused
 
 QUESTION = Question("q", "Where was the painter Mira born?")
 TRUTH = Passage("truth", "Mira was born in Kestrel.")
@@ -135,7 +136,7 @@ def test_a_model_with_a_format_of_its_own_is_refused_what_it_was_not_taught() ->
     lab = Calibrated(Scripted({}, name="lab"), {}, frozenset({"reason"}))
     resources = {"model": lab, "retriever": ScriptedRetriever([])}
     methods.create("flare", resources, {})
-    with pytest.raises(MissingCapability, match=r"'flare' needs the task 'ask_for', which model 'lab'.*query='masked'"):
+    with refused(MissingCapability):
         methods.create("flare", resources, {"query": "questions"})
 
 
@@ -188,3 +189,18 @@ async def test_what_replaced_the_draft_is_told() -> None:
     with events.record() as recorded:
         await methods.create("flare", {"model": script(0.3), "retriever": ScriptedRetriever([TRUTH])}, {})(QUESTION)
     assert [event.text for event in recorded if isinstance(event, events.Written)] == ["Mira was born in Kestrel."]
+
+
+@pytest.mark.parametrize(("most", "first", "searches"), [(None, False, 2), (1, False, 1), (1, True, 1), (2, True, 2)])
+async def test_a_question_may_take_so_many_searches(most: int | None, first: bool, searches: int) -> None:
+    def reply(prompt: Prompt) -> Reply:
+        said = prompt.answer_so_far.count("was")
+        return Reply(
+            f"Number {said} was {'seen' if said == 1 else 'told'}" if said < 2 else "So the answer is Kestrel", (-3.0,)
+        )
+
+    retriever = ScriptedRetriever([Passage("p", "It was so.")])
+    settings = {"theta": 0.5, "max_searches": most, "search_first": first, "max_steps": 2, "extra_calls": False}
+    method = methods.create("flare", {"model": Scripted(reply), "retriever": retriever}, settings)
+    await method(Question("q", "What was seen?"))
+    assert len(retriever.queries) == searches

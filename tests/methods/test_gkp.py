@@ -10,6 +10,7 @@ from gnothi import methods
 from gnothi.errors import MissingCapability
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt, Question
+from tests.messages import refused
 
 QUESTION = Question("q", "Where would a fox look for hens?", choices=("a harbour", "a coop"))
 STATEMENTS = ("Foxes are red.", "Hens live in a coop.", "unknown", "Foxes are red.", "")
@@ -60,7 +61,7 @@ async def test_another_model_may_answer() -> None:
     answer = await methods.create("gkp", {"model": writer, "reader": reader}, {})(QUESTION)
     assert answer.text == "a coop"
     assert {prompt.task.name for prompt in writer.prompts} == {"describe"}
-    with pytest.raises(MissingCapability, match=r"reader=MODEL"):
+    with refused(MissingCapability):
         methods.create("gkp", {"model": reader, "reader": writer}, {})
 
 

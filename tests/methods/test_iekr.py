@@ -14,6 +14,7 @@ from gnothi.retrieval.wrappers import TracedGraph
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ListedGraph, ScriptedRetriever
 from gnothi.types import Capabilities, Passage, Prompt, Question
+from tests.messages import refused
 
 QUESTION = Question("q", "Which would let the most heat through?", ("a steel spoon",), ("new jeans", "a steel spoon"))
 TRIPLES = [
@@ -152,7 +153,7 @@ async def test_a_reader_of_its_own_answers_and_only_answers() -> None:
     resources = {"model": Scripted(script), "graph": ListedGraph(TRIPLES), "reader": reader}
     assert (await methods.create("iekr", resources, {"choose": "text"})(QUESTION)).text == "new jeans"
     assert {prompt.task.name for prompt in reader.prompts} == {"reason"}
-    with pytest.raises(MissingCapability, match=r"'scripted' does not offer.*reader=MODEL"):
+    with refused(MissingCapability):
         methods.create("iekr", resources, {})
 
 
@@ -205,7 +206,7 @@ async def test_what_the_model_knows_need_not_be_looked_up() -> None:
         answer = await method(QUESTION)
         assert bool(graph.texts) is looked_up
         assert bool(answer.evidence) is looked_up
-    with pytest.raises(InvalidSetting, match="gate_threshold"):
+    with refused(InvalidSetting):
         make(gate="energy")
 
 
@@ -221,11 +222,11 @@ async def test_events() -> None:
 
 def test_what_is_refused() -> None:
     model = {"model": Scripted(script)}
-    with pytest.raises(InvalidSetting, match=r"'iekr'.*expected a graph or an index.*graph=PATH.*external=False"):
+    with refused(InvalidSetting):
         methods.create("iekr", model, {})
-    with pytest.raises(InvalidSetting, match=r"expected an index.*index=PATH"):
+    with refused(InvalidSetting):
         methods.create("iekr", {**model, "graph": ListedGraph([])}, {"source": "passages"})
     assert isinstance(methods.create("iekr", model, {"external": False}), IEKR)
     blind = Scripted(script, name="blind", capabilities=Capabilities())
-    with pytest.raises(MissingCapability, match="choose='text'"):
+    with refused(MissingCapability):
         methods.create("iekr", {"model": blind, "graph": ListedGraph([])}, {})

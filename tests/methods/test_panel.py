@@ -34,6 +34,9 @@ def measuring(**settings: Any) -> dict[str, Any]:
     return {f"signal.{key}": value for key, value in settings.items()}
 
 
+ASKING = {"semantic_entropy", "verbalised"}
+
+
 async def answered(
     name: str, capabilities: Capabilities = EVERYTHING, **settings: Any
 ) -> tuple[Answer, dict[str, float | None]]:
@@ -58,7 +61,7 @@ async def test_every_signal_at_every_place() -> None:
     elsewhere = [
         f"gram.{site}.{position}" for site in SITES for position in POSITIONS if (site, position) != ("ffn", "fed_eos")
     ]
-    expected = list(registry.within(EVERYTHING))
+    expected = [name for name in registry.within(EVERYTHING) if name not in ASKING]
     place = expected.index("gram") + 1
     assert list(scores) == [*expected[:place], *elsewhere, *expected[place:]]
     model = Traced(Seeded(Scripted(script)))
@@ -92,7 +95,7 @@ async def test_the_place_that_is_set_has_the_plain_name() -> None:
 )
 async def test_what_a_model_cannot_give_is_left_out(capabilities: Capabilities, names: set[str]) -> None:
     answer, scores = await answered("panel", capabilities)
-    assert set(scores) == set(registry.within(capabilities)) >= names
+    assert set(scores) == set(registry.within(capabilities)) - ASKING >= names
     assert not {"gram", "energy", "probe", "question"} & set(scores)
     assert answer.text == "Kestrel"
     assert (answer.uncertainty is None) == (not capabilities.logprobs)
@@ -108,3 +111,11 @@ async def test_what_was_learnt_takes_part_where_there_is_a_probe() -> None:
     assert scores["question"] == pytest.approx(0.3)
     _, scores = await answered("panel", Capabilities(), probe=probe_saying(0.8, 0.3))
     assert set(scores) == {"consistency", "prompt", "question"}
+
+
+async def test_signals_that_ask_take_part_where_they_are_named() -> None:
+    _, scores = await answered("panel")
+    assert not ASKING & set(scores)
+    _, scores = await answered("panel", signal="semantic_entropy")
+    assert {"semantic_entropy", "perplexity"} <= set(scores)
+    assert "verbalised" not in scores

@@ -14,12 +14,13 @@ from gnothi import config, methods
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import PlannedMethod, plan_methods
-from gnothi.methods.steps.settings import settings_of
-from gnothi.session.opened import Opened
 from gnothi.session.plan import Request, resolve
+from gnothi.session.resources import Opened
 from gnothi.signals import registry
+from gnothi.signals.registry import settings_of
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
+from tests.messages import refused
 
 
 def planned(names: str, *overrides: str) -> tuple[PlannedMethod, ...]:
@@ -46,7 +47,7 @@ def converted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         ("rag", {"k": "5"}),
         ("rag", {"k": "5", "signal": "gram", "signal.samples": "3", "signal.layer": "0"}),
         ("keqa", {"tries": "3", "alpha": "0.6"}),
-        ("compose", {"gate": "consistency", "gate_threshold": "0.3", "rag.k": "2", "signal.temperature": "0.7"}),
+        ("compose", {"gate": "consistency", "gate_threshold": "0.3", "signal.temperature": "0.7"}),
     ],
 )
 def test_a_text_is_converted_once_from_the_request_to_the_method(
@@ -55,7 +56,7 @@ def test_a_text_is_converted_once_from_the_request_to_the_method(
     given = read_settings(overrides=[f"{key}={value}" for key, value in settings.items()])
     plan = resolve(Request(methods=[method], model=Scripted({}), index=ScriptedRetriever([]), settings=given))
     ready = Opened(plan.sources.model, ScriptedRetriever([])).method(plan.methods[0])
-    assert converted == dict.fromkeys((key for key in settings if not key.startswith("rag.")), 1)
+    assert converted == dict.fromkeys(settings, 1)
     assert asyncio.run(_nothing(ready)) == method
 
 
@@ -75,22 +76,48 @@ def test_a_signal_has_its_settings_and_no_others(name: str) -> None:
     probe = ["signal.probe=lab"] if registry.reads_probe(name) else []
     (method,) = planned("rag", *given, *probe)
     assert {key for key in method.values if key.startswith("signal.")} == set(keys)
-    for key in methods.settings_of("rag"):
+    for key in methods.spec("rag").settings:
         if key.startswith("signal.") and key not in keys:
-            value = config.as_text(methods.settings_of("rag")[key].default) if key != "signal.probe" else "lab"
-            with pytest.raises(
-                InvalidSetting, match=rf"{key}.*rag measures {name}, with the settings: {', '.join(sorted(keys))}"
-            ):
+            value = config.as_text(methods.spec("rag").settings[key].default) if key != "signal.probe" else "lab"
+            with refused(InvalidSetting):
                 planned("rag", *given, *probe, f"{key}={value}")
+
+
+OTHERS = {
+    "rag.k": "3",
+    "server.port": "80",
+    "seakr.max_steps": "2",
+    "signal.samples": "3",
+    "k": "3",
+    "model.base_url": "http://localhost",
+}
+"""Settings that exist, and that `direct` with the laboratory's model has no use for."""
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_what_nothing_has_a_use_for_stops_the_command_that_it_was_given_to_and_no_other(tmp_path: Path, key: str) -> None:
+    (tmp_path / "settings.toml").write_text(config.to_toml({key: OTHERS[key]}))
+    environment = {f"GNOTHI_{key.upper().replace('.', '__')}": OTHERS[key]}
+    for settings in (read_settings(tmp_path / "settings.toml"), read_settings(environ=environment)):
+        (method,) = resolve(Request(methods=["direct"], settings=settings)).methods
+        assert not method.given
+    with pytest.raises((InvalidSetting, UnknownName), match=key.rpartition(".")[2]):
+        resolve(Request(methods=["direct"], settings=read_settings(overrides=[f"{key}={OTHERS[key]}"])))
+
+
+@pytest.mark.parametrize("key", ["kk", "signal.sample", "model.base_uri"])
+def test_what_nothing_at_all_has_is_refused_wherever_it_was_given(key: str) -> None:
+    with pytest.raises(UnknownName):
+        resolve(Request(methods=["direct"], settings=read_settings(environ={f"GNOTHI_{key.upper().replace('.', '__')}": "1"})))
 
 
 def test_a_plain_one_goes_to_the_methods_whose_signal_has_it() -> None:
     direct, seakr = planned("direct,seakr", "signal.samples=5")
     assert "signal.samples" not in direct.values
     assert seakr.values["signal.samples"] == 5
-    with pytest.raises(InvalidSetting, match="direct measures perplexity"):
+    with refused(InvalidSetting):
         planned("direct,seakr", "direct.signal.samples=5")
-    with pytest.raises(InvalidSetting, match=r"direct measures perplexity.*rag measures perplexity"):
+    with refused(InvalidSetting):
         planned("direct,rag", "signal.samples=5")
 
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from gnothi import methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.steps.react.browsing import Browser
-from gnothi.methods.steps.react.format import NO_ACTION, Action, Turn, parse_turn, written
+from gnothi.methods.steps.react_format import NO_ACTION, Action, Browser, Turn, parse_turn, written
 from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Passage, Prompt, Question
+from tests.messages import refused
 
 QUESTION = Question("q", "Where was the painter of The Tide born?")
 TIDE = Passage("tide", "The Tide is a picture. It hangs in Ulm. It was painted by Mira Tolven. It was sold twice.", "The Tide")
@@ -164,5 +164,5 @@ async def test_a_model_with_a_format_of_its_own_acts_by_sentences() -> None:
     assert (answer.text, answer.evidence) == ("Kestrel", (MIRA,))
     assert answer.rationale == "Mira was born in Kestrel. So the answer is Kestrel."
     assert retriever.queries == ["Mira born Vesk"]
-    with pytest.raises(MissingCapability, match=r"the task 'react'.*form='sentences'"):
+    with refused(MissingCapability):
         methods.create("react", {"model": lab, "retriever": retriever}, {"form": "actions"})

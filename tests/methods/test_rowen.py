@@ -16,6 +16,7 @@ from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Samples, StateSpec
+from tests.messages import refused
 
 QUESTION = Question("q", "Where was Mira born?")
 TRUTH = Passage("truth", "Mira was born in Kestrel.")
@@ -133,9 +134,9 @@ async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
     _, doubt, _ = await run(lab, ways=3)
     assert doubt == pytest.approx(1 / 3)  # drawn: Vesk, Ulm, Vesk
     assert not [prompt for prompt in model.prompts if prompt.task.name == "rephrase"]
-    with pytest.raises(MissingCapability, match=r"the task 'rephrase'.*perturb='resample'"):
+    with refused(MissingCapability):
         await run(lab, perturb="rephrase")
-    with pytest.raises(MissingCapability, match=r"the task 'translate'.*Leave the language away"):
+    with refused(MissingCapability):
         await run(lab, language="German")
 
 
@@ -215,12 +216,12 @@ async def test_without_wordings_the_question_is_asked_again_and_that_is_said() -
 
 
 async def test_answers_of_two_languages_cannot_be_compared_as_spelt() -> None:
-    with pytest.raises(InvalidSetting, match=r"'equal': got 'form' with language='German'.*equal=meaning"):
+    with refused(InvalidSetting):
         await run(towns(["Vesk", "Vesk"]), language="German", equal="form")
 
 
 async def test_another_language_needs_other_words() -> None:
-    with pytest.raises(InvalidSetting, match=r"'language': got 'German' with perturb=resample"):
+    with refused(InvalidSetting):
         await run(towns(["Vesk", "Vesk"]), perturb="resample", language="German")
 
 

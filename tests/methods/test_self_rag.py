@@ -29,6 +29,7 @@ from gnothi.models.wrappers import Calibrated, Wrapper
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, ContinuationScore, Passage, Profile, Prompt, Question
+from tests.messages import refused
 
 QUESTION = Question("q", "Where was Mira born?")
 GOOD, BAD = Passage("good", "Mira was born in Kestrel.", "Mira"), Passage("bad", "Vesk is a town.")
@@ -214,16 +215,16 @@ async def test_models_without_the_tokens_are_told_so() -> None:
 
     model = Ordinary(lambda _: "So the answer is Ulm.", name="ordinary")
     resources: dict[str, Any] = {"model": model, "retriever": ScriptedRetriever([GOOD])}
-    with pytest.raises(MissingCapability, match=r"reflection tokens.*'ordinary'.*critic='judgements'"):
+    with refused(MissingCapability):
         await methods.create("self_rag", resources, {})(QUESTION)
     model.profile = Profile(added_tokens=frozenset({"<|im_start|>"}))
-    with pytest.raises(MissingCapability, match=r"reflection tokens.*'ordinary'.*critic='judgements'"):
+    with refused(MissingCapability):
         methods.create("self_rag", resources | {"model": Wrapper(model)}, {})  # before the first question
     methods.create("self_rag", resources, {"critic": "judgements"})
     model.profile = Profile(added_tokens=frozenset(TOKENS))
     methods.create("self_rag", resources, {})
     lab = Calibrated(model, {}, frozenset({"reason", "know", "useful"}))
-    with pytest.raises(MissingCapability, match=r"the task 'self_rag'.*critic='judgements'"):
+    with refused(MissingCapability):
         methods.create("self_rag", resources | {"model": lab}, {"critic": "tokens"})
 
 

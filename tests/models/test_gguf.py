@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.models import ModelSettings, check_model, gguf, load_model
 from gnothi.models.identity import content, identify
-from gnothi.models.packaged import PACKAGED, Packaged
+from gnothi.models.places import PACKAGED, Packaged
 from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import file_digest
 from tests.models import tiny_gguf
@@ -200,12 +200,6 @@ def test_a_folder_with_several_files_names_them(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"GGUF")
     with pytest.raises(ModelUnavailable, match=r"holds 2 GGUF files \(a\.gguf, b\.gguf\).*Name the file, as in .*a\.gguf"):
         check_model(str(tmp_path))
-
-
-@pytest.mark.parametrize("spec", ["nowhere.gguf", "./nowhere.gguf", "vllm:nowhere.gguf"])
-def test_a_file_that_is_not_there(spec: str) -> None:
-    with pytest.raises(ModelUnavailable, match="which is not there"):
-        check_model(spec, on_the_hub=False)
 
 
 @pytest.fixture

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, ViTConfig, ViTModel
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable, UsageError
 from gnothi.models import ModelSettings, load_model
-from gnothi.models.engine.loading import weights_of
+from gnothi.models.engine import loading
+from gnothi.models.engine.loading import load_arguments, weights_of
 from gnothi.models.engine.packed import available
+from gnothi.models.generation_config import alters, draws, told
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Prompt, StateSpec, Task
 
@@ -214,12 +217,6 @@ def test_a_hub_id_that_cannot_be_reached_fails_at_once(monkeypatch: pytest.Monke
         load_model("nobody/nothing")
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is present")
-def test_a_missing_device(saved: Path) -> None:
-    with pytest.raises(ModelUnavailable, match="no CUDA device"):
-        load_model(str(saved), ModelSettings(device="cuda"))
-
-
 def test_no_name() -> None:
     with pytest.raises(UsageError, match="no model was named: got ' '"):
         load_model(" ")
@@ -267,3 +264,118 @@ def test_generation_settings_that_cannot_be_read(folder: Path, content: str) -> 
     (folder / "generation_config.json").write_text(content)
     with pytest.raises(ModelUnavailable, match="generation_config"):
         load_model(str(folder), CPU)
+
+
+GenerationConfig: Any = transformers.GenerationConfig
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"repetition_penalty": 1.1}, "repetition_penalty=1.1"),
+        ({"no_repeat_ngram_size": 3, "num_beams": 4, "min_length": 56}, "no_repeat_ngram_size=3, min_length=56, num_beams=4"),
+        ({"bad_words_ids": [[5], [6, 7]]}, "bad_words_ids=[[5], [6, 7]]"),
+        ({"suppress_tokens": list(range(90))}, f"suppress_tokens={str(list(range(90)))[:60]}..."),
+        ({"presence_penalty": 1.5}, "presence_penalty=1.5"),  # of other programs
+        ({"stop_strings": ["\n"], "sequence_bias": [[[5], -1.0]]}, r'sequence_bias=[[[5], -1.0]], stop_strings=["\n"]'),
+        ({"repetition_penalty": 1.0, "num_beams": 1, "no_repeat_ngram_size": 0, "suppress_tokens": []}, ""),
+        ({"eos_token_id": [2, 3], "pad_token_id": 0, "forced_bos_token_id": 4, "max_length": 20, "use_cache": False}, ""),
+        ({"temperature": 0.6, "do_sample": True}, ""),
+    ],
+)
+def test_what_would_alter_replies(given: dict[str, Any], said: str) -> None:
+    assert alters(GenerationConfig(**given)) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}, "temperature=0.6, top_k=20, top_p=0.95"),
+        ({"temperature": 1.0, "top_p": 1.0, "top_k": 0}, ""),
+        ({"repetition_penalty": 1.1}, ""),
+    ],
+)
+def test_how_tokens_would_be_drawn(given: dict[str, Any], said: str) -> None:
+    assert draws(GenerationConfig(**given)) == said
+
+
+def test_for_metadata() -> None:
+    assert told(None) == told(GenerationConfig()) == {}
+    both = GenerationConfig(repetition_penalty=1.05, temperature=0.7)
+    assert told(both) == {"generation_config": "not followed: repetition_penalty=1.05; left to methods: temperature=0.7"}
+
+
+def arguments(cuda: bool = True, **settings: Any) -> tuple[str, dict[str, Any]]:
+    return load_arguments(ModelSettings(**settings), "some", cuda)
+
+
+@pytest.fixture
+def everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "find_spec", lambda name: name)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "settings", "device", "dtype"),
+    [
+        (True, {}, "cuda", "bfloat16"),
+        (False, {}, "cpu", "float32"),
+        (True, {"device": "cpu"}, "cpu", "float32"),
+        (False, {"dtype": "bfloat16"}, "cpu", "bfloat16"),
+    ],
+)
+def test_device_and_precision(cuda: bool, settings: dict[str, Any], device: str, dtype: str) -> None:
+    assert arguments(cuda, **settings) == (device, {"dtype": dtype, "trust_remote_code": False})
+
+
+@pytest.mark.usefixtures("everything")
+def test_quantised() -> None:
+    _, given = arguments(quantize="8bit")
+    assert given["quantization_config"] == {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    assert given["device_map"] == {"": 0}
+    _, given = arguments(quantize="4bit", device_map="balanced", dtype="float32")
+    assert given["device_map"] == "balanced"
+    assert given["quantization_config"] == {
+        "quant_method": "bitsandbytes",
+        "load_in_4bit": True,
+        "bnb_4bit_quant_type": "nf4",
+        "bnb_4bit_compute_dtype": "float32",
+    }
+
+
+@pytest.mark.usefixtures("everything")
+def test_the_library_understands_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.quantizers.auto import AutoQuantizationConfig
+
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.49.0")
+    made = AutoQuantizationConfig.from_dict(arguments(quantize="4bit")[1]["quantization_config"])
+    assert (made.load_in_4bit, made.load_in_8bit) == (True, False)
+    assert (made.bnb_4bit_quant_type, made.bnb_4bit_compute_dtype) == ("nf4", torch.bfloat16)
+
+
+@pytest.mark.usefixtures("everything")
+def test_spread() -> None:
+    assert arguments(device_map="auto")[1]["device_map"] == "auto"
+
+
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("settings", [{"quantize": "4bit"}, {"device_map": "auto"}])
+@pytest.mark.parametrize("where", [{"cuda": False}, {"cuda": True, "device": "cpu"}])
+def test_without_a_gpu(settings: dict[str, Any], where: dict[str, Any]) -> None:
+    (key,) = settings
+    with pytest.raises(InvalidSetting, match=rf"'model\.{key}': got .* on the CPU, expected 'off': it needs a CUDA device"):
+        arguments(**settings, **where)
+
+
+@pytest.mark.parametrize(
+    ("settings", "package", "extra"),
+    [({"quantize": "8bit"}, "bitsandbytes", "quantized"), ({"device_map": "auto"}, "accelerate", "local")],
+)
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], package: str, extra: str) -> None:
+    monkeypatch.setattr(loading, "find_spec", lambda name: None if name == package else name)
+    with pytest.raises(MissingDependency, match=rf"'{package}'.*gnothi\[{extra}\]"):
+        arguments(**settings)
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(ModelUnavailable, match="no CUDA device was found"):
+        arguments(False, device="cuda")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +14,8 @@ import pytest
 from gnothi import events
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.models import MODELS, CallCache, check_model, is_remote, listed, load_model, settings_class, settings_listed
-from gnothi.models.identity import content, identify
+from gnothi.models.identity import Identity, content, identify, shown_to
+from gnothi.models.scheme import as_model_scheme
 from gnothi.testing import Scripted
 from gnothi.types import Decoding, Prompt, Task
 
@@ -45,8 +48,8 @@ def plain(argument: str) -> Scripted:
 
 @pytest.fixture(autouse=True)
 def schemes() -> Iterator[None]:
-    MODELS.add("echo", Echo)
-    MODELS.add("plain", plain)
+    MODELS.add("echo", as_model_scheme(Echo))
+    MODELS.add("plain", as_model_scheme(plain))
     yield
     MODELS.remove("echo")
     MODELS.remove("plain")
@@ -104,3 +107,52 @@ def test_listings_say_who_brings_it() -> None:
 def test_a_scheme_that_does_not_exist() -> None:
     with pytest.raises(UnknownName, match=r"kind of model .*'opnai:gpt'.*Did you mean 'openai'"):
         load_model("opnai:gpt")
+
+
+def folder(path: Path, weights: bytes = b"weights") -> Path:
+    path.mkdir()
+    (path / "config.json").write_text("{}")
+    (path / "model.safetensors").write_bytes(weights)
+    (path / "gnothi.json").write_text("{}")
+    return path
+
+
+def test_a_folder_is_known_by_what_it_holds_wherever_it_lies(tmp_path: Path) -> None:
+    one = identify(str(folder(tmp_path / "one")))
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    os.utime(tmp_path / "copy" / "config.json", (0, 0))
+    (tmp_path / "copy" / "gnothi.json").write_text('{"thresholds": {"gram": -3}}')
+    copied = identify(str(tmp_path / "copy"))
+    assert one.fingerprint == copied.fingerprint
+    assert one.same(copied)
+    assert content(str(tmp_path / "one")) != content(str(tmp_path / "copy"))
+    (tmp_path / "copy" / "chat_template.jinja").write_text("{{ messages }}")
+    assert not one.same(identify(str(tmp_path / "copy")))
+    trained = identify(str(folder(tmp_path / "trained", b"Weights")))
+    assert not one.same(trained)
+
+
+def test_the_lab_model_under_any_backend() -> None:
+    assert identify("lab").fingerprint
+    assert identify("lab").same(identify("vllm:lab"))
+
+
+@pytest.mark.parametrize("spec", ["openai:some", "no/such-model", "no such/model at all", "/nowhere"])
+def test_where_only_the_name_is_known_it_decides(spec: str) -> None:
+    found = identify(spec)
+    assert found == Identity(spec)
+    assert not content(spec)
+    assert found.same(Identity(spec))
+    assert not found.same(Identity("other"))
+
+
+def test_a_model_is_shown_what_it_was_trained_with(tmp_path: Path) -> None:
+    trained = folder(tmp_path / "trained")
+    assert shown_to(str(trained), "auto") == "default"
+    (trained / "gnothi.json").write_text('{"demonstrations": "skill-rag"}')
+    assert shown_to(str(trained), "auto") == "skill-rag"
+    assert shown_to(f"vllm:{trained}", "auto") == "skill-rag"
+    assert shown_to(str(trained), "short") == "short"
+    (trained / "gnothi.json").write_text('{"demonstrations": "tasks.toml"}')
+    (trained / "tasks.toml").write_text("[answer]")
+    assert shown_to(str(trained), "auto") == str(trained / "tasks.toml")

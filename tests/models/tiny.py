@@ -28,6 +28,10 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+from gnothi.models import ModelSettings
+from gnothi.models.rendering import Tagged
+from gnothi.models.transformers import TransformersBackend
+
 SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "<question>", "<passage>", "<choices>", "<reason>", "<answer>", "<know>")
 WORDS = (".", "?", ":", "/", "Yes", "No", "who", "where", "is", "the", "of", "city", *(f"w{number}" for number in range(42)))
 VOCABULARY = (*SPECIAL, *WORDS)
@@ -106,3 +110,7 @@ def build_seq2seq(kind: str) -> Any:
         if weights.dim() > 1:
             torch.nn.init.normal_(weights, std=0.4)  # as they come, every reply is one token over and over
     return built.eval()
+
+
+def backend_of(model: Any, tokenizer: Any, **settings: Any) -> TransformersBackend:
+    return TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(**settings))

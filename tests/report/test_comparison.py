@@ -12,7 +12,7 @@ from gnothi.events import Gauge, Gauged
 from gnothi.report.comparison import side_by_side
 from gnothi.runs.rows import Row, answered, group
 from gnothi.signals import registry
-from gnothi.stats.correlation import spearman
+from gnothi.stats.intervals import spearman
 from gnothi.types import Answer, Question
 from tests.report.rows import row
 

@@ -19,9 +19,10 @@ from gnothi.report.document import Document, verdict
 from gnothi.report.numbers import interval, number, share
 from gnothi.report.page.runs import render
 from gnothi.report.sections import Section, load_runs
+from gnothi.report.spreadsheet import write_csv, write_tables
 from gnothi.report.summary import summarise
-from gnothi.report.tables import write_csv, write_tables
 from gnothi.runs.rows import Row, jsonable
+from tests.messages import refused
 from tests.report.rows import row
 from tests.report.test_page import full, lab_rows, make_run
 
@@ -122,7 +123,7 @@ def test_the_page_says_what_json_says(section: Section) -> None:
     for method in found["methods"]:
         line = methods[method["method"]]
         assert line[2] == f"{share(method['em'])}|{interval(method['intervals']['em'])}"
-        assert line[7:] == [
+        assert line[6:11] == [
             number(method[key]) for key in ("retrievals", "model_calls", "prompt_tokens", "generated_tokens", "seconds")
         ]
     (signal,) = found["gates"]["signals"].values()
@@ -219,10 +220,10 @@ def test_ends_can_be_named(tmp_path: Path) -> None:
     (section,) = load_runs([make_run(tmp_path / "run", rows)])
     assert document(section)["gates"]["names"] == {"never": "cot", "always": "rag"}
     assert document(section, never="direct")["gates"]["names"] == {"never": "direct", "always": "rag"}
-    with pytest.raises(UnknownName, match="cott"):
+    with refused(UnknownName):
         document(section, never="cott")
     for never, always in (("cot", "cot"), ("rag", None), (None, "cot")):
-        with pytest.raises(InvalidSetting, match=r"never and always: got '(cot|rag)' for both"):
+        with refused(InvalidSetting):
             document(section, never=never, always=always)
 
 

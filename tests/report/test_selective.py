@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.report.selective import Accepted, selective
-from gnothi.stats.selective import aurc, aurc_interval
+from gnothi.stats.auroc import aurc, aurc_interval
 from tests.report.rows import row
 
 ANSWERS = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6)

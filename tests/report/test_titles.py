@@ -15,7 +15,7 @@ from gnothi.report.figures import frontier as frontier_figure
 from gnothi.report.page import replays as gates_page
 from gnothi.report.page.runs import render
 from gnothi.report.sections import load_runs
-from gnothi.report.tables import write_tables
+from gnothi.report.spreadsheet import write_tables
 from gnothi.report.titles import names
 from tests.report.test_page import full, make_run
 

@@ -39,6 +39,7 @@ from gnothi.events import (
 from gnothi.report.words import Line, Narrator, place
 from gnothi.runs.rows import jsonable
 from gnothi.types import Mention, Passage, ScoredPassage, Value
+from tests.messages import refused
 
 PASSAGE = Passage("p", "Text.", "Title")
 SAMPLES: tuple[Event, ...] = (
@@ -129,18 +130,18 @@ def test_what_json_cannot_say_is_not_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    "record",
     [
-        ({}, "got an event None, expected one of decided, "),
-        ({"event": "later"}, "got an event 'later', expected one of"),
-        ({"event": "drafted", "text": "x"}, "an event 'drafted' that cannot be read"),
-        ({"event": "drafted", "text": 1, "uncertainty": None}, "1 is not of type str"),
-        ({"event": "reflected", "told": [["a"]], "known": []}, "an event 'reflected' that cannot be read"),
-        ({"event": "searched", "query": "q", "passages": [{"passage": None, "score": 1}], "seconds": 0}, "'searched'"),
+        {},
+        {"event": "later"},
+        {"event": "drafted", "text": "x"},
+        {"event": "drafted", "text": 1, "uncertainty": None},
+        {"event": "reflected", "told": [["a"]], "known": []},
+        {"event": "searched", "query": "q", "passages": [{"passage": None, "score": 1}], "seconds": 0},
     ],
 )
-def test_what_cannot_be_read_is_refused(record: dict[str, object], said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_what_cannot_be_read_is_refused(record: dict[str, object]) -> None:
+    with refused(InvalidInput):
         events.read(record)
 
 

@@ -15,6 +15,7 @@ from gnothi.metrics import METRICS
 from gnothi.reproduce import recipe, study
 from gnothi.reproduce.variants import plan_study
 from gnothi.session.plan import Request
+from tests.messages import refused
 
 TWO: dict[str, Any] = {
     "title": "Two",
@@ -126,13 +127,13 @@ def test_what_is_not_a_study_is_refused_by_place(table: dict[str, Any], said: st
 
 
 def test_studies_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="Did you mean 'seakr'"):
+    with refused(UnknownName):
         recipe.read("sekr")
-    with pytest.raises(InvalidInput, match="there is no file"):
+    with refused(InvalidInput):
         recipe.read("mine.toml")
     broken = tmp_path / "broken.toml"
     broken.write_text("title = ", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="not valid TOML"):
+    with refused(InvalidInput):
         recipe.read(str(broken))
 
 

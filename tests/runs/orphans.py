@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from gnothi.runs.outcomes import outcome
-from gnothi.session.elsewhere import workers
 from gnothi.session.plan import Execution
+from gnothi.session.workers import workers
 from gnothi.types import Question
 from tests.runs.scripted import ScriptedMethod
 

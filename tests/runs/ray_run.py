@@ -15,10 +15,10 @@ from typing import Any
 import click
 
 from gnothi.runs.outcomes import outcome
-from gnothi.session.elsewhere import workers
 from gnothi.session.execute import claimed
-from gnothi.session.opened import label, opened_methods
 from gnothi.session.plan import Execution, Plan, Request, resolve, with_questions
+from gnothi.session.resources import label, opened_methods
+from gnothi.session.workers import workers
 from gnothi.types import Answer, Question
 from tests.runs.scripted import run_one
 

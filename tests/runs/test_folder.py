@@ -18,6 +18,7 @@ from gnothi.runs.folder import RunFolder, read_config, read_rows
 from gnothi.runs.journal import Journal
 from gnothi.runs.rows import Row, jsonable, significant
 from gnothi.types import Passage
+from tests.messages import refused
 
 CONFIG = {"seed": 1, "dataset.name": "lab", "method.seakr.threshold": -6.0, "dataset.limit": None, "execution.concurrency": 8}
 
@@ -34,18 +35,21 @@ def test_settings_are_kept_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    "change",
     [
-        ({"method.seakr.threshold": -5.0}, r"method\.seakr\.threshold = -6\.0, got -5\.0"),
-        ({"dataset.limit": 5}, r"dataset\.limit = 'none', got 5"),
-        ({"method.seakr.k": 10}, r"method\.seakr\.k = '\(unset\)', got 10"),
-        ({"method.cot.k": 10, "seed": 2}, r"seed = 1, got 2"),  # what both have is told, not what comes with it
+        {"method.seakr.threshold": -5.0},
+        {"dataset.limit": 5},
+        {"method.seakr.k": 10},
+        {"method.cot.k": 10, "seed": 2},  # what both have is told, not what comes with it
     ],
 )
-def test_other_settings_are_refused_by_name(tmp_path: Path, change: dict[str, Any], named: str) -> None:
-    with RunFolder(tmp_path, CONFIG):
+def test_other_settings_are_refused_by_name(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Until something is answered by those before, they may be corrected."""
+    with RunFolder(tmp_path, {"seed": 7}):
         pass
-    with pytest.raises(InvalidSetting, match=named):
+    with RunFolder(tmp_path, CONFIG) as folder:
+        folder.append(row("q0"), [])
+    with refused(InvalidSetting):
         RunFolder(tmp_path, CONFIG | change)
     with RunFolder(tmp_path, CONFIG | {"execution.concurrency": 1}):
         pass
@@ -60,11 +64,11 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 
 def test_folders_that_are_no_runs(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(InvalidSetting, match=r"holds other files .thesis\.txt"):
+    with refused(InvalidSetting):
         RunFolder(tmp_path, CONFIG)
-    with pytest.raises(InvalidSetting, match="got the file"):
+    with refused(InvalidSetting):
         RunFolder(tmp_path / "thesis.txt", CONFIG)
-    with pytest.raises(InvalidInput, match="is not a run"):
+    with refused(InvalidInput):
         read_config(tmp_path)
     assert [item.name for item in tmp_path.iterdir() if not item.name.startswith(".")] == ["thesis.txt"]
 
@@ -88,7 +92,7 @@ def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, a
 @pytest.mark.parametrize("line", ["[" * 100_000, "[" * 2000 + "]" * 2000, "9" * 5000])
 def test_lines_that_are_no_rows_are_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "rows.jsonl").write_text(f"{line}\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"rows\.jsonl, line 1: got .* expected a JSON object"):
+    with refused(InvalidInput):
         read_rows(tmp_path)
 
 
@@ -216,5 +220,5 @@ def test_a_run_keeps_the_precision_of_its_model(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", CONFIG) as folder:
         assert folder.precision == "bfloat16"
         folder.settle("bfloat16")
-        with pytest.raises(InvalidSetting, match="in bfloat16, got it in float32"):
+        with refused(InvalidSetting):
             folder.settle("float32")

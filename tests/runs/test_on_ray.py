@@ -23,9 +23,10 @@ from gnothi.runs.on_ray import address_of
 from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import here
-from gnothi.session.elsewhere import workers
 from gnothi.session.plan import Execution
+from gnothi.session.workers import workers
 from gnothi.types import Question
+from tests.messages import refused
 from tests.runs.fake_ray import FakeRay, Lost
 from tests.runs.scripted import ScriptedMethod, open_nothing, open_scripted, questions, run_one
 
@@ -96,10 +97,7 @@ def test_a_question_that_ends_every_actor_stops_the_run(tmp_path: Path, ray: Fak
 
         yield {name: ScriptedMethod(name, reply) for name in METHODS}
 
-    with pytest.raises(
-        WorkerDied,
-        match=r"given to 3 actors of Ray.*has terminated\. .*Where memory ran out, .* gpus",
-    ):
+    with refused(WorkerDied):
         evaluate(tmp_path / "run", questions(10), opened=opened)
     assert len((tmp_path / "run" / "rows.jsonl").read_text().splitlines()) > 0
     assert not ray.up
@@ -113,7 +111,7 @@ def test_actors_that_never_open_stop_the_run(tmp_path: Path, monkeypatch: pytest
     async def lost() -> None:
         raise Lost("out of memory")
 
-    with pytest.raises(WorkerDied, match=r"7 actors of Ray were lost.*out of memory"):
+    with refused(WorkerDied):
         evaluate(tmp_path / "run", questions(2))
 
 
@@ -126,14 +124,14 @@ def test_what_opening_raises_arrives(tmp_path: Path, error: str, kind: type[Exce
 
 @pytest.mark.usefixtures("ray")
 def test_what_stops_a_run_stops_it_from_an_actor(tmp_path: Path) -> None:
-    with pytest.raises(BudgetSpent, match="nothing is left"):
+    with refused(BudgetSpent):
         evaluate(tmp_path / "run", [*questions(2), Question("last", "stop", ("gold",))])
 
 
 @pytest.mark.usefixtures("ray")
 def test_another_version_on_a_node_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Told", lambda *_: SimpleNamespace(version="0.0", under_way=None, precision=None))
-    with pytest.raises(InvalidSetting, match=r"Gnothi 0\.0, expected"):
+    with refused(InvalidSetting):
         evaluate(tmp_path / "run", questions(2))
 
 
@@ -151,7 +149,7 @@ def test_nodes_that_compute_in_different_precisions_are_refused(tmp_path: Path) 
         opened_before.append(1)
         yield methods
 
-    with pytest.raises(InvalidSetting, match="in bfloat16 on one node and in float32 on another"):
+    with refused(InvalidSetting):
         evaluate(tmp_path / "run", questions(20), opened=opened)
 
 
@@ -180,18 +178,16 @@ def test_what_an_actor_gets(
 
 
 @pytest.mark.parametrize(
-    ("nodes", "gpus", "message"),
+    ("nodes", "gpus"),
     [
-        (({"CPU": 4.0, "GPU": 2.0},), 3.0, "gpus: got 3, expected at most 2"),
-        (({"CPU": 4.0},), 0.5, "gpus: got 0.5, expected at most 0"),
-        (({"memory": 1.0},), None, "no node of the cluster offers a processor"),
+        (({"CPU": 4.0, "GPU": 2.0},), 3.0),
+        (({"CPU": 4.0},), 0.5),
+        (({"memory": 1.0},), None),
     ],
 )
-def test_no_room_is_said(
-    nodes: tuple[dict[str, float], ...], gpus: float | None, message: str, tmp_path: Path, ray: FakeRay
-) -> None:
+def test_no_room_is_said(nodes: tuple[dict[str, float], ...], gpus: float | None, tmp_path: Path, ray: FakeRay) -> None:
     ray.resources = nodes
-    with pytest.raises(InvalidSetting, match=message):
+    with refused(InvalidSetting):
         evaluate(tmp_path / "run", questions(1), gpus=gpus)
     assert (ray.actors, ray.up) == ([], False)
 
@@ -233,7 +229,7 @@ def test_who_handles_sigterm_still_does(tmp_path: Path, ray: FakeRay, monkeypatc
 
 def test_a_cluster_that_is_not_there(tmp_path: Path, ray: FakeRay) -> None:
     ray.refuses = True
-    with pytest.raises(InvalidSetting, match=r"at 'host:1' cannot be reached: nobody answers there\. .*ray start --head"):
+    with refused(InvalidSetting):
         evaluate(tmp_path / "run", questions(1), spec="ray:host:1")
 
 
@@ -245,7 +241,7 @@ def test_a_session_of_the_callers_stays(tmp_path: Path, ray: FakeRay) -> None:
 
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingDependency, match=r"gnothi\[ray\]"):
+    with refused(MissingDependency):
         evaluate(tmp_path / "run", questions(1))
 
 
@@ -256,5 +252,5 @@ def test_addresses(spec: str, address: str | None) -> None:
 
 @pytest.mark.parametrize("spec", ["", "ray:", "dask", "rays:1", "Ray"])
 def test_what_is_no_cluster(spec: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"^on: got"):
+    with refused(InvalidSetting):
         address_of(spec)

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from gnothi import events
-from gnothi.errors import InvalidInput, TooManyFailures
+from gnothi.errors import TooManyFailures
 from gnothi.events import Decided, emit
 from gnothi.runs.folder import RunFolder, read_events, read_rows
 from gnothi.runs.questions import fingerprint
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import Work, here, run
 from gnothi.types import Answer, Passage, Question
+from tests.messages import refused
 from tests.runs import scripted
 from tests.runs.scripted import ScriptedMethod, long_run, questions, run_one
 from tests.stopping import Stopping, moments
@@ -131,7 +132,7 @@ def test_failures_are_tried_again_and_only_they(tmp_path: Path) -> None:
 
 def test_a_hopeless_run_stops_and_can_go_on(tmp_path: Path) -> None:
     hopeless = ScriptedMethod(reply=failing(*(f"q{i}" for i in range(5, 20))))
-    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: no answer to q7.*max_failures"):
+    with refused(TooManyFailures):
         evaluate(tmp_path / "run", hopeless, max_failures=2, concurrency=1)
     assert len(read_rows(tmp_path / "run")) == 8
     assert len(evaluate(tmp_path / "run", ScriptedMethod())) == 20
@@ -186,16 +187,6 @@ def torn(out: Path, chance: random.Random) -> None:
                 file.write(
                     json.dumps({"method": "first", "question_id": "q0", "answer": "é"}).encode()[: chance.randint(1, 40)]
                 )
-
-
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
-    evaluate(tmp_path / "run", ScriptedMethod(), n=3)
-    file = tmp_path / "run" / "rows.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    for damage in (b"garbage\n", b'{"no": "row"}\n'):
-        file.write_bytes(lines[0] + damage + lines[2])
-        with pytest.raises(InvalidInput, match=r"rows\.jsonl, line 2"):
-            evaluate(tmp_path / "run", ScriptedMethod(), n=3)
 
 
 def test_the_fingerprint_notices_every_change() -> None:

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from gnothi.errors import InvalidInput
 from gnothi.report.document import document
 from gnothi.report.sections import Section
-from gnothi.report.tables import write_tables
+from gnothi.report.spreadsheet import write_tables
 from gnothi.runs.folder import read_rows
 from gnothi.runs.rows import Row, jsonable
 from gnothi.runs.stored_rows import finite, from_dict
+from tests.messages import refused
 from tests.report.rows import row
 
 GAUGE = {"score": 1.5, "model_calls": 1, "prompt_tokens": 9, "generated_tokens": 280}
@@ -70,7 +71,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, path: str, value: Any, said: str) -> None:
     good = json.dumps(stored(row("cot", 1)))
     (tmp_path / "rows.jsonl").write_text(f"{good}\n{json.dumps(changed(path, value))}\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"rows\.jsonl, line 2: ") as caught:
+    with refused(InvalidInput) as caught:
         read_rows(tmp_path)
     assert caught.match(said)
     assert caught.match("remove the line, and the same `gnothi eval` asks the question again")

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 
 from gnothi.config import Given, Settings
+from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
 from gnothi.serving.app import context_of
 from gnothi.serving.context import Context
@@ -21,6 +22,7 @@ from gnothi.serving.settings import ServerSettings
 from gnothi.serving.setups import plans
 from gnothi.session.plan import Request
 from gnothi.testing.model import Scripted
+from gnothi.types import Decoding, Generation, Prompt
 from tests.command_line import script
 from tests.patience import PATIENCE
 
@@ -70,3 +72,24 @@ async def served(
     # sse-starlette, which mcp streams with for its older clients, keeps one watcher for each loop.
     left = {one for one in asyncio.all_tasks() - others if "_shutdown_watcher" not in repr(one)} - {asyncio.current_task()}
     assert not left, "the server left tasks running"
+
+
+class Slow(Wrapper):
+    """``asked`` calls so far, of which ``dropped`` were cancelled; ``go`` lets all of them go on. With ``broken`` they fail."""
+
+    def __init__(self, broken: Exception | None = None) -> None:
+        super().__init__(Scripted(script, name="lab", thresholds={"gram": -6.0}))
+        self.go = asyncio.Event()
+        self.asked = self.dropped = 0
+        self._broken = broken
+
+    async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
+        self.asked += 1
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.dropped += 1
+            raise
+        if self._broken is not None:
+            raise self._broken
+        return await super().generate(prompt, decoding)

@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import ClientDisconnect, Request
 
 from gnothi.errors import InvalidSetting
-from gnothi.serving import keys
+from gnothi.serving import keys, logs
+from gnothi.serving.access import Access
+from gnothi.serving.app import context_of
+from gnothi.serving.bodies import json_object
+from gnothi.serving.failures import Refusal
+from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 from tests.command_line import KNOWN, covered_fact
-from tests.serving.served import served
-from tests.serving.slow import Slow
+from tests.serving.served import Slow, served
 from tests.serving.test_faults import SECRET
 
 
@@ -104,7 +109,7 @@ async def test_no_question_answer_key_or_link_is_in_the_log(tmp_path: Path, caps
     assert [line["route"] for line in lines[3:5]] == ["/passages/{name}", "-"]
     assert first["prompt_tokens"] > 0
     assert lines[-2]["error"] == lines[-1]["error"] == "RuntimeError"
-    assert any("slow.py" in place for place in lines[-1]["at"])
+    assert any("served.py" in place for place in lines[-1]["at"])
 
 
 async def test_content_is_in_the_log_where_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,3 +128,38 @@ def test_the_command_refuses_to_be_open(gnothi: Callable[..., tuple[int, str, st
     assert (code, "Did you mean 'port'?" in err) == (2, True)
     code, _, err = gnothi("serve", "--keys", str(tmp_path / "none.json"))
     assert (code, "gnothi keys" in err) == (2, True)
+
+
+SCOPE = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"localhost")]}
+
+
+@pytest.mark.parametrize("length", ["9" * 5_000, "9" * 21, "1000000"])
+async def test_a_length_that_is_too_long_is_not_waited_for(length: str) -> None:
+    scope = SCOPE | {"headers": [(b"content-length", length.encode())]}
+    with pytest.raises(Refusal, match="too long"):
+        await json_object(Request(scope), 1_000)
+
+
+async def test_a_client_that_leaves_within_its_body_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    sent: list[Any] = []
+
+    async def body(*_: object) -> Any:
+        raise ClientDisconnect
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    context = context_of(Service({}), ServerSettings())
+    await Access(body, context)(dict(SCOPE), body, send)
+    assert sent == []
+    assert '"level": "error"' not in capsys.readouterr().err
+
+
+def test_a_line_of_the_log_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    question = "\x1b[2J \x9b31m \u202etxt.exe \ud800 Łódź?"
+    logs.install()
+    logs.tell("request", question=question)
+    line = capsys.readouterr().err
+    assert "Łódź?" in line
+    assert not {"\x1b", "\x9b", "\u202e", "\ud800"} & set(line)
+    assert json.loads(line)["question"] == question

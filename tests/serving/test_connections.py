@@ -22,8 +22,7 @@ from gnothi.serving import connections
 from gnothi.serving.connections import Door, allowed
 from tests.command_line import KNOWN
 from tests.patience import until
-from tests.serving.served import Served, served
-from tests.serving.slow import Slow
+from tests.serving.served import Served, Slow, served
 
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 BODY = json.dumps({"model": "direct", "messages": [{"role": "user", "content": KNOWN}]}).encode()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.serving.conversation import chat_request, conversation, response_request
 from gnothi.serving.failures import Refusal
-from gnothi.serving.standalone import STANDALONE, Turn, standalone
+from gnothi.serving.follow_ups import STANDALONE, Turn, standalone
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Profile, Prompt
 from tests.command_line import KNOWN, script
@@ -129,9 +128,3 @@ def test_a_helper_prompt_may_be_longer_than_a_question() -> None:
 
 def test_a_lone_surrogate_becomes_a_question_mark() -> None:
     assert conversation([{"role": "user", "content": "Who\ud800?"}], "messages", 50).question == "Who??"
-
-
-@pytest.mark.parametrize("given_", ["a" * 51, "   "])
-def test_too_long_or_blank(given_: str) -> None:
-    with pytest.raises(Refusal):
-        conversation([{"role": "user", "content": given_}], "messages", 50)

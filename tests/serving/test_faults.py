@@ -13,8 +13,7 @@ import pytest
 from gnothi.errors import ModelUnavailable
 from tests.command_line import KNOWN
 from tests.patience import Deadlines, until
-from tests.serving.served import Served, served
-from tests.serving.slow import Slow
+from tests.serving.served import Served, Slow, served
 
 SECRET = "/srv/secret/place"
 

@@ -19,7 +19,7 @@ from gnothi.filtering.learned import LearnedGate
 from gnothi.methods.cascade import LearnedCascade
 from gnothi.models.identity import Identity
 from gnothi.serving.drift import Drifts, learnt
-from gnothi.serving.promise import in_words
+from gnothi.serving.routes.models import in_words
 from gnothi.stats.benefit import fit_benefit
 from gnothi.stats.cascade import Cascade, Step
 from gnothi.testing.model import Scripted

@@ -10,7 +10,7 @@ from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import answered
 from gnothi.serving import keys
 from gnothi.serving.links import KEPT, Links
-from gnothi.serving.routes.runs import folders
+from gnothi.serving.routes.page import folders
 from gnothi.types import Answer, Passage, Question
 from tests.command_line import covered_fact
 from tests.serving.served import served

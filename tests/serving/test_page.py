@@ -26,8 +26,7 @@ from gnothi.types import Passage, Prompt
 from tests.command_line import KNOWN, covered_fact
 from tests.patience import PATIENCE, until
 from tests.report.test_page import full
-from tests.serving.served import Served, served
-from tests.serving.slow import Slow
+from tests.serving.served import Served, Slow, served
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 expect.set_options(timeout=1000 * PATIENCE)

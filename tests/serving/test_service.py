@@ -61,7 +61,8 @@ def test_a_file_names_set_ups_and_the_server(tmp_path: Path) -> None:
     assert {name: plan.methods[0].name for name, plan in found.items()} == {"careful": "seakr", "rag": "rag", "quick": "cot"}
     assert (found["careful"].methods[0].values["candidates"], found["careful"].methods[0].values["max_steps"]) == (2, 3)
     assert found["rag"].methods[0].values["k"] == 2
-    assert resolve(Request(["rag"], model=lab(), settings=settings)).methods[0].values["k"] == 2  # as `gnothi ask` reads it
+    of_file = read_settings(tmp_path / "server.toml")
+    assert resolve(Request(["rag"], model=lab(), settings=of_file)).methods[0].values["k"] == 2  # as `gnothi ask` reads it
 
 
 @pytest.mark.parametrize(

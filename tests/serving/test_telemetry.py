@@ -12,8 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests.command_line import covered_fact
 from tests.patience import PATIENCE
-from tests.serving.served import served
-from tests.serving.slow import Slow
+from tests.serving.served import Slow, served
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 

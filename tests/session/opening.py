@@ -9,8 +9,8 @@ from typing import Any
 
 from gnothi.config import Settings
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
-from gnothi.session.opened import Opened, opened
 from gnothi.session.plan import Plan, Request, resolve
+from gnothi.session.resources import Opened, opened
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.events import UnknownKeys
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage
+from tests.messages import refused
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +36,9 @@ def test_for_all_questions_and_for_one(index: str) -> None:
 
 
 def test_what_cannot_be_is_told_before_the_first_question(index: str) -> None:
-    with pytest.raises(InvalidSetting, match="'lang'; the keys there are: date, source"):
+    with refused(InvalidSetting):
         gnothi.open("rag", model="lab", index=index, filters="lang=de")
-    with pytest.raises(InvalidSetting, match="cannot filter by metadata"):
+    with refused(InvalidSetting):
         gnothi.open("rag", model="lab", index=ScriptedRetriever([Passage("a", "text")]), filters="lang=de")
-    with pytest.raises(InvalidSetting, match="expected a number or a date"):
+    with refused(InvalidSetting):
         gnothi.open("rag", model="lab", index=index, filters="date>soon")

@@ -253,8 +253,8 @@ def test_fingerprints_by_what_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", methods.names())
 def test_whatever_a_method_can_name_has_a_fingerprint(name: str, tmp_path: Path) -> None:
-    assert fingerprints({key: (wanted, str(tmp_path)) for key, wanted in methods.optional_resources(name).items()}).keys() <= {
-        f"fingerprints.{key}" for key in methods.settings_of(name)
+    assert fingerprints({key: (wanted, str(tmp_path)) for key, wanted in methods.spec(name).optional.items()}).keys() <= {
+        f"fingerprints.{key}" for key in methods.spec(name).settings
     }
 
 

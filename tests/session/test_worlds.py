@@ -16,6 +16,7 @@ from gnothi.models import LAB_FOLDER
 from gnothi.session import worlds as own_worlds
 from gnothi.session.data import load_questions
 from gnothi.session.plan import Request, resolve, with_questions
+from tests.messages import refused
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_model_of_no_such_world_takes_any(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("key", "spec"), [("index", "lab"), ("index", "lab:2"), ("graph", "lab"), ("index", "graph:lab")])
 def test_the_library_of_another_world_is_refused(other: str, key: str, spec: str) -> None:
     given: Any = {key: spec}
-    with pytest.raises(InvalidSetting, match=f"got {spec!r}, of another world .* expected 'lab:1'"):
+    with refused(InvalidSetting):
         resolve(Request(["rag"], other, **given))
 
 
@@ -68,7 +69,7 @@ def test_another_library_about_the_same_facts_is_taken(other: str, tmp_path: Pat
 )
 def test_questions_about_another_world_are_refused(other: str, spec: str, instead: str) -> None:
     plan = resolve(Request(["rag"], other))
-    with pytest.raises(InvalidSetting, match=f"got {spec!r}, about another world .* expected {instead!r}"):
+    with refused(InvalidSetting):
         with_questions(plan, spec, limit=1)
     assert len(with_questions(plan, instead, limit=3).questions.questions) == 3
 
@@ -90,10 +91,10 @@ def test_questions_and_training_questions_of_a_seed() -> None:
 
 @pytest.mark.parametrize("spec", ["lab:three_hop", "lab:1:three_hop", "lab:x:two_hop"])
 def test_a_misspelt_part_is_refused(spec: str) -> None:
-    with pytest.raises(UnknownName, match="data set"):
+    with refused(UnknownName):
         load_questions(spec)
 
 
 def test_a_folder_that_says_no_world_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="gnothi lab train"):
+    with refused(InvalidInput):
         load_questions(f"lab:{tmp_path}")

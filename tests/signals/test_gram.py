@@ -18,6 +18,7 @@ from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.signals.kinds.gram import Gram, gram_uncertainty
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec, Task
+from tests.messages import refused
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?")
 
@@ -109,9 +110,9 @@ def test_spreading_the_states_raises_it() -> None:
 
 def test_no_states_are_uncertain_and_bad_ones_an_error() -> None:
     assert gram_uncertainty(np.empty((0, 8), np.float32)) == float("inf")
-    with pytest.raises(InvalidInput, match="bfloat16"):
+    with refused(InvalidInput):
         gram_uncertainty(np.array([[1.0, np.nan]], np.float32))
-    with pytest.raises(InvalidInput, match="shape"):
+    with refused(InvalidInput):
         gram_uncertainty(np.zeros(8, np.float32))
 
 
@@ -158,11 +159,11 @@ async def test_a_model_that_gives_no_states_is_told() -> None:
             del prompt, decoding, hidden
             return Samples((Generation("a"),) * n)
 
-    with pytest.raises(InvalidInput, match="hidden states"):
+    with refused(InvalidInput):
         await Gram().measure(Stateless(lambda _: "a"), PROMPT, Decoding())
     assert Gram.needs == Capabilities(hidden_states=True)
 
 
 def test_alpha_must_be_positive() -> None:
-    with pytest.raises(InvalidSetting, match="alpha"):
+    with refused(InvalidSetting):
         Gram(alpha=0)

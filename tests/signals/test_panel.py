@@ -52,10 +52,13 @@ async def test_what_they_share_is_asked_for_once() -> None:
         await Panel(all_signals())(model(), PROMPT, DECODING)
     calls = sorted((call.operation, call.task, len(call.texts)) for call in seen if isinstance(call, events.ModelCall))
     assert calls == [
+        ("generate", "confidence", 1),
         ("generate", "know", 1),
         ("generate", "reason", 1),
         ("sample", "reason", 3),
         ("sample", "reason", 7),
+        ("score", "equivalent", 6),
+        ("score", "equivalent", 6),
         ("score", "know", 2),
         ("states", "reason", 0),  # the probe: the prompt's own
     ]
@@ -67,7 +70,7 @@ async def test_what_they_share_is_asked_for_once() -> None:
     assert cost["gram of few"] == (1, 3 * 3)
     assert cost["self_report"] == (1, 0)
     assert (cost["probe"], cost["question"]) == ((1, 0), (0, 0))
-    assert all(gauge.score is not None for gauge in gauged.gauges)
+    assert all(gauge.score is not None for gauge in gauged.gauges if gauge.signal != "verbalised")  # its reply is no number
     assert [event.tag for event in seen if not isinstance(event, events.ModelCall)] == ["gauged"]
 
 

@@ -23,6 +23,7 @@ from gnothi.signals.kinds.self_report import probability_of_yes
 from gnothi.signals.replies import normalized, reply_says_yes, says_nothing
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Task, Token
+from tests.messages import refused
 
 INF = float("inf")
 PROMPT = Prompt(Task("answer"), "Where was Mira Tolven born?", (Passage("p", "Some text"),), answer_so_far="She was")
@@ -159,6 +160,8 @@ def script(sure: bool) -> Scripted:
     def reply(prompt: Prompt) -> Reply | list[Reply]:
         if prompt.task.name == "know":
             return Reply("Yes, I know." if sure else "No, I don't know.")
+        if prompt.task.name == "confidence":
+            return Reply("95 %" if sure else "20 %")
         if sure:
             return Reply("Kestrel", (-0.01,))
         return [Reply(city, (-2.0,), doubt=1.0) for city in ("Kestrel", "Orvel", "Dunmere", "Heskar")]
@@ -195,7 +198,9 @@ async def test_every_signal_asks_for_no_more_than_it_says(name: str) -> None:
             raise AssertionError("scored without need")
 
     kind = Scripted if signal.needs.scoring else Limited
-    measured = await signal.measure(kind(lambda _: "Yes", capabilities=signal.needs), PROMPT, Decoding())
+    measured = await signal.measure(
+        kind(lambda prompt: "70" if prompt.task.name == "confidence" else "Yes", capabilities=signal.needs), PROMPT, Decoding()
+    )
     assert math.isfinite(measured.uncertainty)
 
 
@@ -207,9 +212,9 @@ async def test_self_report_asks_about_the_question_with_its_passages() -> None:
 
 
 def test_registry() -> None:
-    with pytest.raises(UnknownName, match="consistency"):
+    with refused(UnknownName):
         registry.create("consistancy")
-    assert registry.within(Capabilities()) == ("consistency", "prompt")
+    assert registry.within(Capabilities()) == ("consistency", "prompt", "semantic_entropy", "verbalised")
     assert registry.within(Capabilities(True, True, True, True)) == tuple(BY_THEMSELVES)
     assert {registry.find(name).name for name in registry.names()} == set(registry.names())
 

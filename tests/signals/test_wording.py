@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.signals.wording import WordClassifier, fit_words, matrix
+from tests.messages import refused
 
 NAMES = ("Ada", "Bram", "Corda", "Doran", "Elm", "Fane")
 FORMS = ("Who is {}?", "Where was {} born?", "Where was the mother of {} born?")
@@ -52,5 +53,5 @@ def test_any_text_gets_probabilities(drawn: list[tuple[str, int]], asked: str) -
 
 @pytest.mark.parametrize("data", [{"features": {"a": [1.0]}, "constants": [0.0, 0.0]}, {"features": {}, "constants": [0.0]}])
 def test_data_of_another_shape_is_refused(data: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="shape"):
+    with refused(ValueError):
         WordClassifier.from_dict(data, 2)

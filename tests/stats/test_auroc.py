@@ -10,6 +10,7 @@ from scipy import stats
 
 from gnothi.stats.auroc import auroc, auroc_difference, auroc_interval, auroc_within
 from gnothi.stats.intervals import mean
+from tests.messages import refused
 
 SCORES = st.lists(st.tuples(st.integers(-5, 5) | st.floats(allow_nan=False), st.booleans()), max_size=30)
 
@@ -70,9 +71,9 @@ def test_what_tells_groups_alone_tells_nothing_within() -> None:
 
 
 def test_auroc_refuses_what_is_not_a_number() -> None:
-    with pytest.raises(ValueError, match="not a number"):
+    with refused(ValueError):
         auroc([float("nan"), 1.0], [True, False])
-    with pytest.raises(ValueError, match="expected equal one-dimensional"):
+    with refused(ValueError):
         auroc([1.0], [True, False])
 
 

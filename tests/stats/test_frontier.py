@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.stats.frontier import at, between, crossvalidate, frontier, gap_closed, oracle
+from tests.messages import refused
 
 ROWS = st.lists(
     st.tuples(st.one_of(st.floats(-5, 5), st.integers(0, 3).map(float), st.just(math.inf)), st.booleans(), st.booleans()),
@@ -63,7 +64,7 @@ def test_neighbouring_floats_have_a_threshold_between_them() -> None:
 
 @pytest.mark.parametrize("columns", [([], [], []), ([1.0], [1.0, 0.0], [1.0]), ([float("nan")], [1.0], [1.0])])
 def test_arrays_that_do_not_fit(columns: tuple[list[float], list[float], list[float]]) -> None:
-    with pytest.raises(ValueError, match=r"expected equal one-dimensional|not a number"):
+    with refused(ValueError):
         frontier(*columns)
 
 
@@ -122,5 +123,5 @@ def test_the_gap_by_hand() -> None:
 
 
 def test_too_few_questions_for_the_folds() -> None:
-    with pytest.raises(ValueError, match="got 2 questions"):
+    with refused(ValueError):
         crossvalidate(lambda _: np.zeros(2), [0, 1], [1, 0])

@@ -5,6 +5,7 @@ import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.stats.logistic import fit_logistic, fit_path
+from tests.messages import refused
 
 
 def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +44,7 @@ def test_clean_separation_and_constant_features_stay_finite() -> None:
     ("features", "positive"), [([[1.0], [2.0]], [True, True]), ([[1.0], [np.inf]], [True, False]), ([1.0, 2.0], [True, False])]
 )
 def test_input_that_makes_no_sense(features: list[list[float]], positive: list[bool]) -> None:
-    with pytest.raises(InvalidInput, match="cannot combine signals"):
+    with refused(InvalidInput):
         fit_logistic(features, positive)
 
 

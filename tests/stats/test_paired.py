@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gnothi.stats.paired import holm, paired_test
+from tests.messages import refused
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
@@ -48,9 +49,9 @@ def test_paired_test_is_symmetric_and_finds_no_difference_in_equals() -> None:
 
 
 def test_paired_test_wants_pairs() -> None:
-    with pytest.raises(ValueError, match="expected equal one-dimensional"):
+    with refused(ValueError):
         paired_test([1, 2], [1])
-    with pytest.raises(ValueError, match="at least 1"):
+    with refused(ValueError):
         paired_test([], [])
 
 
@@ -62,7 +63,7 @@ def test_holm_by_hand() -> None:
     assert holm([0.5, 0.01, 0.03, 0.02]) == pytest.approx([0.5, 0.04, 0.06, 0.06])
     assert holm([]).tolist() == []
     assert holm([0.7, 0.9]).tolist() == [1.0, 1.0]
-    with pytest.raises(ValueError, match=r"p-values in \[0, 1\]"):
+    with refused(ValueError):
         holm([1.2])
 
 

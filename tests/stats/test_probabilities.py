@@ -13,6 +13,7 @@ from gnothi.errors import InvalidInput
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.probabilities import balanced_threshold, crossfit, crossfit_probabilities, fit_isotonic, fit_platt, folds_of
 from gnothi.stats.reliability import ece
+from tests.messages import refused
 
 OUTCOMES = st.lists(st.tuples(st.floats(-10, 10), st.booleans()), min_size=2, max_size=40).filter(
     lambda rows: len({wrong for _, wrong in rows}) == 2 and len({score for score, _ in rows}) > 1
@@ -42,7 +43,7 @@ def test_what_could_not_be_measured_is_above_every_threshold() -> None:
 
 @pytest.mark.parametrize("wrong", [[True, True], [False, False]])
 def test_one_class_alone_says_nothing(wrong: list[bool]) -> None:
-    with pytest.raises(InvalidInput, match="expected right and wrong"):
+    with refused(InvalidInput):
         balanced_threshold([0.0, 1.0], wrong)
 
 
@@ -97,7 +98,7 @@ def test_calibrated_probabilities_are_reliable() -> None:
 )
 def test_what_cannot_be_calibrated(scores: list[float], right: list[bool]) -> None:
     for fit in (fit_platt, fit_isotonic):
-        with pytest.raises(InvalidInput, match="cannot calibrate"):
+        with refused(InvalidInput):
             fit(scores, right)
 
 

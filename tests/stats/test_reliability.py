@@ -12,6 +12,7 @@ from scipy import stats
 
 from gnothi.stats.arrays import Floats
 from gnothi.stats.reliability import drift, ece, ece_interval, reliability
+from tests.messages import refused
 
 
 def test_ece_in_closed_form() -> None:
@@ -20,9 +21,9 @@ def test_ece_in_closed_form() -> None:
     assert ece([1.0, 1.0, 0.0, 0.0], [0, 0, 1, 1]) == 1
     assert ece([0.95, 0.95, 0.25, 0.25], [1, 0, 0, 0]) == pytest.approx(0.5 * 0.45 + 0.5 * 0.25)
     assert [bin.n for bin in reliability([0.0, 0.05, 0.99, 1.0], [0, 0, 1, 1])] == [2, 2]
-    with pytest.raises(ValueError, match="probabilities"):
+    with refused(ValueError):
         ece([1.2], [1])
-    with pytest.raises(ValueError, match="expected equal one-dimensional"):
+    with refused(ValueError):
         ece([0.2], [1, 0])
 
 
@@ -116,5 +117,5 @@ def test_what_lies_beyond_all_counts() -> None:
 
 @pytest.mark.parametrize("wrong", [[], [float("nan")], [[1.0]]])
 def test_no_sample(wrong: list[float]) -> None:
-    with pytest.raises(ValueError, match="two columns of numbers"):
+    with refused(ValueError):
         drift(wrong, [1.0])

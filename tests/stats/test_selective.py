@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.stats.selective import risk_coverage
+from gnothi.stats.auroc import risk_coverage
 
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.booleans()), max_size=40))

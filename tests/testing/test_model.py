@@ -1,13 +1,18 @@
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
 import pytest_asyncio
 
+from gnothi import testing
 from gnothi.protocols import LanguageModel
+from gnothi.testing import conformance
 from gnothi.testing.conformance.language_model import LanguageModelConformance
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Decoding, Prompt, StateSpec, Task
+from tests.test_imports import loaded_after
 
 ASK = Prompt(Task("answer"), "Who wrote Emma?")
 
@@ -74,3 +79,14 @@ async def test_scores() -> None:
     assert scores[2].logprobs == ()
     (custom,) = await Scripted(lambda _: "", scorer=lambda _, c: -float(len(c))).score(ASK, ["four"])
     assert custom.logprob == -4.0
+
+
+def test_fakes_need_no_pytest() -> None:
+    assert "pytest" not in loaded_after("import gnothi.testing")
+    assert set(testing.__all__) <= set(vars(testing))
+
+
+def test_suites_are_for_subclasses_alone() -> None:
+    suites = [vars(conformance)[name] for name in conformance.__all__]
+    assert all(isinstance(suite, type) and not suite.__name__.startswith("Test") for suite in suites)
+    assert "pytest" in loaded_after("import gnothi.testing.conformance")

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from gnothi.training.curve import Curve, Kept
+from gnothi.training.curve import CURVES, Curve, Kept, Panel, draw_curves
 from gnothi.training.finetuning import CHECKPOINTS, METRICS
+from gnothi.training.reader import stages as reader
+from gnothi.training.reranker import stages as reranker
 from tests.training.heard import Heard
 
 KEPT = Kept("score", ("loss",), ("score", "share"))
@@ -78,11 +80,10 @@ def test_what_the_trainer_reports_becomes_lines(tmp_path: Path) -> None:
     assert control.should_training_stop
 
 
-def test_patience(tmp_path: Path) -> None:
-    curve = Curve(tmp_path, KEPT, 2)
-    for step, score in enumerate((1.0, 2.0, 2.0)):
-        curve.add(step, {"score": score})
-        curve.add(step, {"loss": 0.0})
-    assert not curve.over
-    curve.add(3, {"score": 2.0})
-    assert curve.over
+@pytest.mark.parametrize("panels", [reader.KEPT.panels, reranker.KEPT.panels, (Panel("one", trained=("loss", "training")),)])
+def test_the_picture_is_written(tmp_path: Path, panels: tuple[Panel, ...]) -> None:
+    draw_curves(tmp_path, [], panels)
+    validated = {"validation_loss": 1.0, "validation_accuracy": 0.5, "average_precision": 0.5, "first": 1.0}
+    draw_curves(tmp_path, [{"step": 1, "loss": 2.0}, {"step": 2, **validated}], panels)
+    assert (tmp_path / CURVES).read_bytes().startswith(b"\x89PNG")
+    assert len(list(tmp_path.iterdir())) == 1

@@ -9,9 +9,9 @@ import pytest
 
 from gnothi.models import LAB_FOLDER, ModelSettings
 from gnothi.models.engine.loading import load
+from gnothi.training.adapter import Tuning, adapted
 from gnothi.training.finetuning import Origin, quiet
 from gnothi.training.memory import Memory, Passes, Sizes, estimate, of_model, sizes_of, tell
-from gnothi.training.tuning import Tuning, adapted
 from tests.training.heard import Heard
 
 LAB = str(LAB_FOLDER)

@@ -6,8 +6,8 @@ import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.runs.rows import Row
-from gnothi.training.complexity import build as complexity
-from gnothi.training.knowledge_reference import build as reference
+from gnothi.training import complexity
+from gnothi.training import knowledge_reference as reference
 from gnothi.training.outcomes import hint, overlooked, rights
 from tests.report.rows import FREE, run_of
 

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
-import pkgutil
-from contextlib import AbstractContextManager, nullcontext
+import multiprocessing
+import sys
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gnothi import training
 from gnothi.config import Settings
 from gnothi.errors import InvalidInput, InvalidSetting, MissingDependency, UnknownName
 from gnothi.filtering.reference import HEADER, open_reference
+from gnothi.session.plan import Execution
 from gnothi.testing.model import Scripted
-from gnothi.training.job import Job
+from gnothi.training import processes
+from gnothi.training.collecting import Collecting, Finding, Line
+from gnothi.training.job import Job, Sources, asking
+from gnothi.training.utility_reference import TrainableReference
 from gnothi.training.watch import Progress
 from gnothi.types import Question
 from tests.command_line import KNOWN, covered_fact
+from tests.runs.fake_ray import FakeRay
 from tests.test_imports import HEAVY, loaded_after
 from tests.training.heard import Heard
 
-THINGS = [module.name for module in pkgutil.iter_modules(training.__path__) if module.ispkg]
+THINGS = "complexity knowledge_reference probe reader reranker self_knowledge utility_reference".split()
 QUESTIONS = [Question("known", KNOWN, ("Ada Bram",)), Question("covered", covered_fact()[2], (covered_fact()[1],))]
 
 
@@ -56,7 +63,6 @@ def train(thing: str, *arguments: Any, **given: Any) -> Any:
 
 
 def test_seven_things_and_nothing_heavy() -> None:
-    assert len(THINGS) == 7
     loaded = loaded_after("import " + ", ".join(f"gnothi.training.{thing}" for thing in THINGS))
     assert not {name for name in loaded if name.partition(".")[0] in HEAVY | {"click"}}
 
@@ -146,8 +152,84 @@ def test_all_questions_fail(monkeypatch: pytest.MonkeyPatch, scripted: Scripted,
         train("self_knowledge", QUESTIONS, tmp_path, collect_only=True)
 
 
-def test_from_a_run(tmp_path: Path) -> None:
-    for thing in ("knowledge_reference", "complexity"):
-        with pytest.raises(InvalidInput, match="there is no folder"):
-            train(thing, tmp_path / "absent", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+def test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.delenv("RANK", raising=False)
+    assert (processes.count(), processes.leads(), processes.share(7, "batch")) == (1, True, 7)
+    assert processes.agreed({"score": 0.5}) == {"score": 0.5}
+    processes.check()
+
+
+def test_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("RANK", "3")
+    assert (processes.count(), processes.leads(), processes.share(8, "batch")) == (4, False, 2)
+    with pytest.raises(InvalidSetting, match="setting 'batch': got 6, expected a multiple of the 4 processes"):
+        processes.share(6, "setting 'batch'")
+
+
+def test_weights_that_are_spread_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2")
+    processes.check()
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO_STAGE", "3")
+    with pytest.raises(InvalidSetting, match=r"got DeepSpeed ZeRO stage 3.*expected plain processes"):
+        processes.check()
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(InvalidSetting, match="got FSDP"):
+        processes.check()
+
+
+NUMBERS = [Question(f"q{number}", "raise" if number == 3 else f"What is {number}?", ("0",)) for number in range(6)]
+
+
+class Halves(Collecting):
+    file, what, why = "halves.jsonl", "folder of halves", "there is nothing to halve"
+
+
+async def halving(sources: Sources, by: int) -> Finding:
+    assert sources.plan.sources.model == "lab"
+
+    async def find(question: Question) -> Line:
+        if question.text == "raise":
+            raise ValueError("a reason")
+        return {"half": len(question.text) / by}
+
+    return find
+
+
+def collected(out: Path, **execution: object) -> list[Line]:
+    async def run() -> list[Line]:
+        async with AsyncExitStack() as stack:
+            sources = Sources(Job("lab-train", out).plan(), Heard(), stack)
+            collecting = stack.enter_context(Halves(out, NUMBERS, {"by": 2}))
+            how = Execution(**execution)  # type: ignore[arg-type]
+            async with asking(partial(halving, by=2), sources, how, len(collecting.missing)) as (line_of, under_way):
+                assert under_way is None
+                await collecting.collect_lines(line_of)
+            return collecting.in_order()
+
+    return asyncio.run(run())
+
+
+def test_other_processes_find_out_the_same(tmp_path: Path) -> None:
+    alone, several = collected(tmp_path / "alone"), collected(tmp_path / "several", workers=2)
+    assert alone == several
+    failed = {line["question_id"]: line["error"] for line in several if "error" in line}
+    assert failed == {"q3": {"type": "ValueError", "message": "a reason"}}
+    assert not multiprocessing.active_children()
+
+
+def test_a_cluster_finds_out_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", ray := FakeRay())
+    assert collected(tmp_path / "ray", workers=2, on="ray") == collected(tmp_path / "alone")
+    assert (len(ray.actors), all(one.dead for one in ray.actors)) == (2, True)
+
+
+def test_what_cannot_be_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for given, message in (({"on": "slurm"}, "on: got 'slurm'"), ({"gpus": 1.0}, "gpus: got 1 without a cluster")):
+        with pytest.raises(InvalidSetting, match=message):
+            TrainableReference.train_from("lab-train", out, **given)
+    with pytest.raises(InvalidSetting, match="workers: got 2 with a model behind an API"):
+        TrainableReference.train_from("lab-train", out, model="openai:x", index="lab", workers=2)
+    assert not out.exists()

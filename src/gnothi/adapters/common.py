@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from gnothi.api.rag import Rag
 from gnothi.runs.rows import jsonable
 from gnothi.session.asking import Result
-from gnothi.session.knowing import Knowledge
+from gnothi.session.knowledge import Knowledge
 from gnothi.types import Passage, ScoredPassage
 
 T = TypeVar("T")

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi import methods
 from gnothi.api import given
 from gnothi.api.evaluate import evaluate
-from gnothi.api.loop import refuse_running_loop
+from gnothi.api.given import refuse_running_loop
 from gnothi.api.rag import Rag, _data
 from gnothi.api.rag import open as open_rag
 from gnothi.calibration.choose import Chosen, choose
@@ -24,7 +25,6 @@ from gnothi.calibration.file import Calibration
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
-from gnothi.methods import name_of
 from gnothi.session.calibrate import METRIC, RUNS, check_enough, collect, made
 from gnothi.session.plan import Execution, with_questions
 from gnothi.stats.guarantee import EPSILON
@@ -77,7 +77,7 @@ def calibrate(
     source_of = None if data is None else _data(data)
     replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
     choice = Choice(target_error, search_cost, epsilon)
-    name = method.method if isinstance(method, Rag) else name_of(method) if callable(method) else method
+    name = method.method if isinstance(method, Rag) else methods.spec(method).name if callable(method) else method
 
     def ask() -> Source | Replay:
         if name == PANEL:
@@ -86,7 +86,10 @@ def calibrate(
                 _measure_all(method, source_of, folder, reading, opening)
                 return read(folder, metric or METRIC, None, None)
         if signal is not None:
-            raise InvalidSetting(f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own.")
+            raise InvalidSetting(
+                f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own. Set it where the "
+                "method is opened, and give that: gnothi.open(METHOD, signal=...)."
+            )
         execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
         return _ask(method, source_of, (format, limit), execution, metric or METRIC, file, choice, opening)
 

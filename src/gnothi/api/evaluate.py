@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi import methods
 from gnothi.api import given
-from gnothi.api.loop import refuse_running_loop
+from gnothi.api.given import refuse_running_loop
 from gnothi.api.rag import Rag, _data, _spec
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, MissingDependency
-from gnothi.methods import name_of
 from gnothi.models.remote.budget import Budget
-from gnothi.notebook import table
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
@@ -28,8 +27,8 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
-    from gnothi.retrieval.given import Searches
-    from gnothi.session.opened import Key
+    from gnothi.retrieval.foreign import Searches
+    from gnothi.session.resources import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +53,9 @@ class Evaluation:
         return f"<gnothi.Evaluation {methods}: {len(self.rows):,} rows, {self.failures:,} failed, in {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        from gnothi.report.terminal.summary_table import HEADINGS, lines
+        from gnothi.report.tables import methods
 
-        return table((cells for one in self.summary.methods for cells, _ in lines(one)), HEADINGS)
+        return methods(self.summary.methods).__html__()
 
     def to_pandas(self) -> Any:
         """A data frame with a row per method and question, in the columns of the ``questions.csv`` of ``gnothi report --csv``.
@@ -65,7 +64,7 @@ class Evaluation:
             import pandas
         except ImportError as error:
             raise MissingDependency("pandas", "parquet", "a data frame") from error
-        from gnothi.report.tables import questions
+        from gnothi.report.spreadsheet import questions
 
         return pandas.DataFrame(questions(self.rows))
 
@@ -182,7 +181,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         raise InvalidSetting(
             f"{key}: got {said[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
         )
-    names = [name_of(one) for one in wanted if not isinstance(one, Rag)]
+    names = [methods.spec(one).name for one in wanted if not isinstance(one, Rag)]
     plan = _of_names(said, names, first)
     planned = {method.name: method for method in plan.methods}
     given_too = any(said[key] is not None for key in ("model", "index", "graph"))
@@ -195,7 +194,7 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         if one.method in planned:
             raise InvalidSetting(f"methods: got {one.method!r} twice; a run has one set of settings for it. Use two folders.")
         planned[one.method] = one.plan.methods[0]
-    order = [one.method if isinstance(one, Rag) else name_of(one) for one in wanted]
+    order = [one.method if isinstance(one, Rag) else methods.spec(one).name for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
     execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"], said["on"], said["gpus"])
     data = _data(said["data"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from gnothi import methods
 from gnothi.config import Given, Settings, flatten, load_toml, read_settings
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.retrieval.filters import as_filters
 from gnothi.session.record import as_arguments, as_settings
@@ -47,7 +48,7 @@ def repeated(config: str | os.PathLike[str] | None) -> dict[str, Any]:
 
 def check_keywords(settings: Mapping[str, Any], method: str, parameters: Iterable[str]) -> None:
     """Raise UnknownName for a keyword that is no setting of the method and no parameter; the nearest is named."""
-    known = methods.settings_of(method)
+    known = methods.spec(method).settings
     for key in flatten(settings):
         plain = key.removeprefix(f"{method}.")
         if plain not in known:
@@ -69,6 +70,8 @@ def as_question(question: object, choices: Sequence[str] = ()) -> Question:
         raise InvalidInput("question: got an empty text, expected a question.")
     if isinstance(choices, str):
         raise InvalidInput(f"choices: got the text {choices!r:.60}, expected a list of texts.")
+    if any(not isinstance(one, str) or not one.strip() for one in choices) or len(set(choices)) < len(choices):
+        raise InvalidInput(f"choices: got {choices!r:.80}, expected different texts, none of them empty.")
     return Question(QUESTION_ID, question.strip(), choices=tuple(choices))
 
 
@@ -88,3 +91,12 @@ def calibration_of(given: Any) -> Any:
     if isinstance(given, str | os.PathLike):
         return Path(given)
     raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")
+
+
+def refuse_running_loop(called: str, instead: str) -> None:
+    """Raise UsageError where a synchronous call would block the event loop that it is made in."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(f"{called} was called inside a running event loop, which it would block. Use `await {instead}` there.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnothi.api.given import settings_of
+from gnothi.models import model_settings
 from gnothi.session import sources
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def load_model(spec: str | os.PathLike[str], **settings: Any) -> LanguageModel:
 
     Raises UnknownName or InvalidSetting for settings, ModelUnavailable, MissingDependency."""
     name = os.fspath(spec)
-    return sources.open_model(name, sources.model_settings([name], settings_of({}, settings))[name])
+    return sources.open_model(name, model_settings([name], settings_of({}, settings).section("model"))[name])
 
 
 def open_index(spec: str | os.PathLike[str]) -> Retriever:

@@ -9,12 +9,12 @@ import queue
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from gnothi import methods
 from gnothi.api import given
-from gnothi.api.loop import refuse_running_loop
+from gnothi.api.ask import plan_of
+from gnothi.api.given import refuse_running_loop
 from gnothi.concurrency import Loop
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
@@ -23,15 +23,15 @@ from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.default_method import GATED
-from gnothi.session.knowing import Knowledge, know
-from gnothi.session.opened import Opened, opened
-from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve, together
+from gnothi.session.knowledge import Knowledge, know
+from gnothi.session.plan import Plan, Request, check_questions
+from gnothi.session.resources import Opened, opened
 from gnothi.types import Question, ScoredPassage
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
-    from gnothi.retrieval.given import Searches
+    from gnothi.retrieval.foreign import Searches
 
 
 class Rag:
@@ -262,9 +262,9 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 
 def _plan(said: dict[str, Any]) -> Plan:
     settings = said["settings"]
-    name = said["method"] and methods.name_of(said["method"])
+    name = said["method"] and methods.spec(said["method"]).name
     given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
-    plan = resolve(
+    return plan_of(
         Request(
             methods=[name] if name else None,
             model=said["model"],
@@ -275,9 +275,9 @@ def _plan(said: dict[str, Any]) -> Plan:
             ),
             calibration=given.calibration_of(said["calibration"]),
             ignore_mismatch=said["ignore_mismatch"],
-        )
+        ),
+        said["seed"],
     )
-    return replace(together(plan), execution=Execution(said["seed"]))
 
 
 def _spec(source: Any) -> Any:

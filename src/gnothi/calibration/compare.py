@@ -16,12 +16,11 @@ from gnothi.calibration.from_table import ALWAYS, NEVER, RECORDED, is_table, rea
 from gnothi.calibration.replay import Floats, Mask, Replay, Scores
 from gnothi.calibration.verdicts import DEGENERATE, advice
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.runs.reached_by import Reached
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
+from gnothi.runs.stage_rates import Reached
 from gnothi.stats.auroc import auroc, auroc_interval, auroc_within
-from gnothi.stats.correlation import spearman
 from gnothi.stats.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
-from gnothi.stats.intervals import Interval, mean_interval
+from gnothi.stats.intervals import Interval, mean_interval, spearman
 from gnothi.stats.logistic import fit_logistic
 
 FEWEST = 20

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
-from gnothi.errors import MALFORMED, InvalidInput, OtherModel
+from gnothi.errors import MALFORMED, InvalidInput
 from gnothi.files import TOML_ERRORS, meant
 from gnothi.models.identity import Identity
+from gnothi.models.scheme import FORM
 from gnothi.notebook import listing
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
@@ -32,9 +33,9 @@ class Calibration:
     """``threshold`` may be infinite: always retrieve. ``fires`` says on which side of it: ``above``, or ``below`` for recorded
     signals that rise with certainty. ``settings`` are the method's that scores depend on. ``details``: guarantee, worth and
     probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
-    stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed and ``thinking``
-    as it was asked to, empty where nothing says. ``scores``: those it was chosen on, rising, as recorded, to tell whether later
-    ones are like them; none where they are not those of all questions. ``path``: the file it was read from."""
+    stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed, empty where
+    nothing says, and the ``form`` of its prompts, as far as it is known. ``scores``: those it was chosen on, rising, to tell
+    whether later ones are like them; none where they are not those of all questions. ``path``: the file it was read from."""
 
     method: str | None
     signal: str
@@ -52,7 +53,7 @@ class Calibration:
     failures: int = 0
     answers_of: str = ""
     precision: str = ""
-    thinking: str = ""
+    form: Mapping[str, str] = field(default_factory=dict)
     scores: tuple[float, ...] = ()
     path: Path | None = None
 
@@ -79,40 +80,6 @@ class Calibration:
         """Write it as a TOML file, and return it as the one in that file."""
         write(self, path)
         return replace(self, path=path)
-
-    def check_model(self, model: Identity) -> None:
-        """Raises OtherModel unless it was made for this one."""
-        path = self.source
-        if not self.model.name:
-            raise OtherModel(
-                f"the calibration {path} does not say of which model it is (made from {self.dataset}), got {model.name!r}. "
-                "If it is this one, add <--ignore-mismatch>."
-            )
-        if not self.model.same(model):
-            same_name = self.model.name == model.name
-            got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
-            raise OtherModel(
-                f"the calibration {path} is of model {self.model.name!r}, got {got}. Thresholds do not carry over from one "
-                "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
-            )
-
-    def check_precision(self, precision: str | None) -> None:
-        """Raises OtherModel where the model computes in another one; ``auto`` takes the calibration's."""
-        if precision not in ("", "auto", None, self.precision) and self.precision:
-            raise OtherModel(
-                f"the calibration {self.source} is of model {self.model.name!r} in {self.precision}, got it in {precision}, "
-                f"which moves scores. Use <--set model.dtype={self.precision}>, calibrate in {precision}, or "
-                "add <--ignore-mismatch>."
-            )
-
-    def check_thinking(self, thinking: str | None) -> None:
-        """Raises OtherModel where the model thinks otherwise than it did; None where that is not known."""
-        if thinking not in (None, self.thinking) and self.thinking:
-            raise OtherModel(
-                f"the calibration {self.source} is of model {self.model.name!r} with thinking {self.thinking}, got it with "
-                f"thinking {thinking}, which moves scores. Use <--set model.thinking={self.thinking}>, calibrate with "
-                f"{thinking}, or add <--ignore-mismatch>."
-            )
 
     def probability_wrong(self, score: float) -> float | None:
         """P(the answer from memory is wrong) of a score, by the Platt curve; None where the file holds none."""
@@ -190,7 +157,7 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
             {
                 "version": VERSION,
                 "made": {"date": calibration.date, "gnothi": calibration.gnothi},
-                "model": asdict(calibration.model) | {"precision": calibration.precision, "thinking": calibration.thinking},
+                "model": asdict(calibration.model) | {"precision": calibration.precision, **calibration.form},
                 "data": {
                     "name": calibration.dataset,
                     "fingerprint": calibration.data_fingerprint,
@@ -224,14 +191,6 @@ _READ = {"guarantee": ("target_error", "epsilon"), "worth": ("accuracy", "retrie
 """Numbers that are told of a calibration later."""
 
 
-def _check_details(found: Calibration) -> None:
-    """What lacks something is to be told now, not at the first answer. Raises as reading does."""
-    found.probability_wrong(0.0)
-    for part, names in _READ.items():
-        for name in names if part in found.details else ():
-            float(found.details[part][name])
-
-
 def read(path: Path) -> Calibration:
     """Raises InvalidInput for a file that is none, or one of a later version."""
     try:
@@ -261,7 +220,7 @@ def read(path: Path) -> Calibration:
             failures=int(source.get("failures", 0)),
             answers_of=str(source.get("answers_of", "")),
             precision=str(model.get("precision", "")),
-            thinking=str(model.get("thinking", "")),
+            form={key: str(model[key]) for key in FORM if model.get(key)},
             scores=tuple(map(float, data.get("scores", {}).get("sorted", "").split())),
             metric=str(source["metric"]),
             date=str(made["date"]),
@@ -272,7 +231,10 @@ def read(path: Path) -> Calibration:
             details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
             path=path,
         )
-        _check_details(found)
+        found.probability_wrong(0.0)  # what lacks something is to be told now, not at the first answer
+        for part, names in _READ.items():
+            for name in names if part in found.details else ():
+                float(found.details[part][name])
         return found
     except MALFORMED as error:
         raise InvalidInput(

@@ -19,8 +19,8 @@ from gnothi.methods.panel import place_of
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import read_rows
 from gnothi.runs.journal import read_config
-from gnothi.runs.reached_by import reached
 from gnothi.runs.rows import Row, group, scored
+from gnothi.runs.stage_rates import reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ def replay_methods(
 
 def trusts_all(config: Mapping[str, Any], method: str) -> bool:
     """Whether the run's gate of that name was told never to fire."""
-    gating = methods.gating_of(method) if method in methods.names() else None
-    return gating is not None and config.get(f"method.{method}.{gating.threshold}") == float("inf")
+    gate = methods.spec(method).gate if method in methods.names() else None
+    return gate is not None and config.get(f"method.{method}.{gate.key}") == float("inf")
 
 
 def replay_scores(rows: Sequence[Row], trusts_all: bool = False) -> dict[str, float]:

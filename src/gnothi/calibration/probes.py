@@ -5,39 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gnothi.calibration.apply import identity_of
-from gnothi.calibration.contamination import same_questions
+from gnothi.calibration.mismatch import identity_of, same_questions
 from gnothi.config import as_text
 from gnothi.errors import InvalidInput, InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod
-from gnothi.methods.steps.settings import PROBE
 from gnothi.models.identity import Identity
 from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import COMMAND, read_header
+from gnothi.signals.registry import PROBE
 
 
-def check_probes(methods: Sequence[PlannedMethod], model: Any, ignore_mismatch: bool | None) -> None:
-    """Raise OtherModel, or InvalidSetting for settings that scores depend on, where a method's probe does not fit;
+def check_probe(method: PlannedMethod, model: Any, ignore_mismatch: bool | None) -> None:
+    """Raise OtherModel, or InvalidSetting for settings that scores depend on, where the method's probe does not fit;
     ``ignore_mismatch`` lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
+    if (spec := _probe(method)) is None:
+        return
+    about = read_header(spec)
+    if ignore_mismatch:
+        return
     hint = "" if ignore_mismatch is None else ", or add <--ignore-mismatch>"
-    for method in methods:
-        if (spec := _probe(method)) is None:
-            continue
-        about = read_header(spec)
-        if ignore_mismatch:
-            continue
-        try:
-            own, wanted = Identity(about["model"]["name"], about["model"].get("fingerprint", "")), about["settings"]
-        except KeyError as error:
-            raise _unlike(spec, error) from None
-        got = identity_of(method.speaker(model))
-        if not own.same(got):
-            which = f"another version of it (fingerprint {got.fingerprint})" if own.name == got.name else repr(got.name)
-            raise OtherModel(
-                f"setting {PROBE!r}: {spec} is of model {own.name!r}, got {which}. A probe reads the states of one model and "
-                f"tells its mistakes: train one for this model with `{COMMAND}`{hint}."
-            )
-        _check_settings(spec, wanted, method.values, hint)
+    try:
+        own, wanted = Identity(about["model"]["name"], about["model"].get("fingerprint", "")), about["settings"]
+    except KeyError as error:
+        raise _unlike(spec, error) from None
+    got = identity_of(method.speaker(model))
+    if not own.same(got):
+        which = f"another version of it (fingerprint {got.fingerprint})" if own.name == got.name else repr(got.name)
+        raise OtherModel(
+            f"setting {PROBE!r}: {spec} is of model {own.name!r}, got {which}. A probe reads the states of one model and "
+            f"tells its mistakes: train one for this model with `{COMMAND}`{hint}."
+        )
+    _check_settings(spec, wanted, method.values, hint)
 
 
 def learnt_from(methods: Sequence[PlannedMethod], dataset: str, fingerprint: str = "") -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.filtering.traits import Texts
-from gnothi.runs.reached_by import Reached
+from gnothi.runs.stage_rates import Reached
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

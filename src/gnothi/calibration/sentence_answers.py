@@ -12,7 +12,7 @@ from gnothi.stats.intervals import mean
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class SentenceAnswers:
     """Of ``n`` answers so many are ``sentences``; their mean exact match and accuracy."""
 
     n: int
@@ -21,19 +21,19 @@ class Unseen:
     accuracy: float
 
 
-def unseen(rows: Sequence[Row]) -> Unseen | None:
+def sentence_answers(rows: Sequence[Row]) -> SentenceAnswers | None:
     """Where most answers are sentences, few gold answers are, and exact match gives less than accuracy; else None."""
     short = [row for row in rows if row.metrics and row.gold and not any(map(sentence_like, row.gold))]
     sentences = sum(sentence_like(row.answer or "") for row in short)
     if 2 * sentences <= len(short):
         return None
     em, accuracy = (mean([row.metrics[metric] for row in short]) or 0.0 for metric in ("em", "accuracy"))
-    return Unseen(len(short), sentences, em, accuracy) if em < accuracy else None
+    return SentenceAnswers(len(short), sentences, em, accuracy) if em < accuracy else None
 
 
-def check_seen(rows: Sequence[Row], metric: str) -> None:
+def check_exact_match(rows: Sequence[Row], metric: str) -> None:
     """Raises InvalidInput where exact match is to judge answers of which it misses most that are right."""
-    found = unseen(rows) if metric == "em" else None
+    found = sentence_answers(rows) if metric == "em" else None
     if found is not None and 2 * found.em < found.accuracy:
         raise InvalidInput(
             f"cannot calibrate by exact match: {found.sentences} of {found.n} answers read like sentences, so that it counts "

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.calibration.sentence_answers import check_seen
+from gnothi.calibration.sentence_answers import check_exact_match
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
-from gnothi.methods.steps.settings import PROBE
+from gnothi.models.scheme import FORM
 from gnothi.runs.journal import PRECISION
+from gnothi.signals.registry import PROBE
 
 if TYPE_CHECKING:
     from gnothi.calibration.choose import Sample
     from gnothi.calibration.replay import Replay, Scores
+    from gnothi.methods.steps.gating import GateSpec
     from gnothi.models.identity import Identity
     from gnothi.runs.rows import Row
 
@@ -27,7 +29,7 @@ _MODEL = "model.name"
 @dataclass(frozen=True, slots=True)
 class Source:
     """What is calibrated on, and what it is the calibration of. ``answers_of`` names what stands for never retrieving;
-    ``precision`` and ``thinking`` are the model's, if known; ``failed`` are rows of questions left out of the sample,
+    ``precision`` and ``form`` (of prompts) are the model's, if known; ``failed`` are rows of questions left out of the sample,
     ``warnings`` what to tell of the rest; ``tried`` signals the one was chosen from. ``identity`` is the model's where it was
     recorded. ``judged``: the sample is not of all questions, but of answers that the gate trusted and somebody judged."""
 
@@ -42,7 +44,7 @@ class Source:
     fingerprint: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     precision: str = ""
-    thinking: str = ""
+    form: Mapping[str, str] = field(default_factory=dict)
     failed: Sequence[Row] = ()
     warnings: Sequence[str] = ()
     tried: int = 1
@@ -86,7 +88,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
 
     Raises InvalidInput where the metric cannot see the answers, UnknownName, InvalidSetting."""
     from gnothi.calibration.choose import Sample
-    from gnothi.calibration.gate import scores_depend_on
+    from gnothi.methods.steps.gating import scores_depend_on
 
     found = {one.name: one for one in replay.signals}
     if not found:
@@ -124,9 +126,9 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         )
     measured = scores.signal or scores.name
     model, warnings = _model_of(replay, scores.method, model)
-    settings = scores_depend_on(recorded | dict(scores.settings), measured, scores.method)
+    settings = scores_depend_on(recorded | dict(scores.settings), measured, _gate_of(scores.method))
     fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
-    check_seen(_rows_of(replay, replay.names[0]), replay.metric)
+    check_exact_match(_rows_of(replay, replay.names[0]), replay.metric)
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
@@ -141,7 +143,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         fingerprint=fingerprint,
         settings=settings,
         precision=str(replay.settings.get(PRECISION, "")),
-        thinking=str(replay.settings.get("model.settings.thinking", "")),
+        form={key: str(one) for key in FORM if (one := replay.settings.get(f"model.settings.{key}"))},
         failed=_failed_of(replay),
     )
 
@@ -200,11 +202,16 @@ def _model_of(replay: Replay, method: str, given: str) -> tuple[str, list[str]]:
 
 def _speaker_of(replay: Replay, method: str) -> str:
     """The key under which the run names the model that the method's gate listened to."""
+    gate = _gate_of(method)
+    key = f"method.{method}.{gate.speaker}" if gate else _MODEL
+    return _MODEL if replay.settings.get(key, "none") == "none" else key
+
+
+def _gate_of(method: str) -> GateSpec | None:
+    """What makes up the gate of a recorded method; None for one without, or one that is not known here."""
     from gnothi import methods
 
-    gating = methods.gating_of(method) if method in methods.names() else None
-    key = f"method.{method}.{gating.speaker}" if gating else _MODEL
-    return _MODEL if replay.settings.get(key, "none") == "none" else key
+    return methods.spec(method).gate if method in methods.names() else None
 
 
 def _failed_of(replay: Replay) -> list[Row]:

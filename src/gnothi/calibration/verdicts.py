@@ -144,7 +144,7 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
         f". Where a calibration of this model chose that, {which} searching was best there; else choose one with "
         f"`gnothi calibrate DATASET --method {method or 'METHOD'} --out FILE`"
     )
-    if method in methods.names() and methods.gating_of(method) is None:
+    if method in methods.names() and methods.spec(method).gate is None:
         choose = f": `gnothi list methods {method}` tells which settings it follows from"
     return (
         f"the gate ({gate.signal}, threshold {limits}) retrieved in {rate:.1%} of {gate.decisions} decisions: it "

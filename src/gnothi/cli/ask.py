@@ -16,13 +16,11 @@ from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, carried_out
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput
-from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.runs.rows import Row
     from gnothi.session.plan import Plan
 
-QUESTION_ID = "ask"
 _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisions", "cost")
 
 
@@ -62,7 +60,7 @@ def ask(
     gnothi ask "Who directed The Amber Harbour?"
     gnothi ask "..." --method rag --set k=5
     gnothi ask "..." --model Qwen/Qwen3-1.7B --index my-index
-    gnothi ask "..." --model openai:NAME --set signal=consistency --index my-index
+    gnothi ask "..." --model openai:NAME --method seakr --set signal=consistency --index my-index
     gnothi ask --file questions.txt --out runs/answers
 
     Output with --file: one `id<TAB>answer` line per question. Run the same command again to resume; failed questions are tried
@@ -103,7 +101,7 @@ def _many(
     from gnothi.report.terminal import console as terminal
     from gnothi.session.plan import resolve, unanswered, with_questions
 
-    plan = resolve(sources.request([method] if method else None, thresholds))
+    plan = resolve(sources.request(None if method is None else [method], thresholds))
     plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
     with carried_out(plan, sources, out, as_json=True) as evaluation:
         rows = evaluation.rows
@@ -134,46 +132,31 @@ def _one(
     as_json: bool,
     trace: bool,
 ) -> None:
-    from dataclasses import replace
+    from gnothi.api.ask import ask_once, plan_of
+    from gnothi.api.given import as_question
 
-    from gnothi.session.plan import Execution, resolve, together
-
-    question = Question(QUESTION_ID, text, choices=choices)
-    plan = together(resolve(sources.request([method] if method else None, thresholds)))
-    plan = replace(plan, execution=Execution(seed))
+    question = as_question(text, choices)
+    plan = plan_of(sources.request(None if method is None else [method], thresholds), seed)
     if sys.stderr.isatty() and not as_json:  # what loads meanwhile takes seconds
         say(_described(plan))
 
     from gnothi.cli.building import unread
-    from gnothi.models.remote.budget import spending
-    from gnothi.models.remote.telling import remarks, warnings
+    from gnothi.models.remote.description import remarks, warnings
     from gnothi.report.terminal import console as terminal
-    from gnothi.report.terminal.steps import Steps, show_answer
-    from gnothi.session import asking
+    from gnothi.report.terminal.answer import Steps, show_answer
     from gnothi.session.execute import budget_of
-    from gnothi.session.opened import opened
-    from gnothi.session.thresholds import uncalibrated
 
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]
     budget = budget_of(plan)
-    doubtful: list[str | None] = []
-
-    async def answer() -> asking.Result:
-        async with opened([plan]) as sources:
-            run = sources.method(plan.methods[0])
-            doubtful.append(uncalibrated(plan, sources))
-            ready()
-            return await asking.ask_method(plan, sources, run, question, listeners)
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
     below = screen if screen.is_interactive and not as_json else None
     with terminal.Waiting(f"opening model {sources.model} ...", below) as waiting:
         ready = waiting.stop if not (below or as_json) else partial(waiting.say, "thinking ...")
-        with spending(budget):
-            result = asyncio.run(answer())
+        result, doubtful = asyncio.run(ask_once(plan, question, budget, listeners, ready))
     if as_json:
         charged = {"charged": budget.as_dict(), "asked": budget.asked} if plan.remote else {}
         calibrated = {"probability_wrong": result.probability_wrong} if plan.calibration else {}
@@ -183,7 +166,7 @@ def _one(
         doubt, empty = result.probability_wrong, result.found_nothing
         show_answer(screen, result.answer, result.cost, result.seconds, charges, doubt, asked, empty)
     hint = unread(sources.index or "") if result.found_nothing else None
-    for warning in filter(None, (*doubtful, *warnings(budget.asked), hint)):
+    for warning in filter(None, (doubtful, *warnings(budget.asked), hint)):
         say(f"warning: {warning}")
 
 

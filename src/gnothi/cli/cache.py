@@ -37,9 +37,9 @@ def _info(as_json: bool) -> None:
         terminal.print_json(document)
         return
     age = "" if found.oldest is None else f", the oldest not used for {_age(time.time() - found.oldest)}"
-    click.echo(f"{found.path}: {_counted(found.entries)}, {found.bytes / 2**20:.1f} MB{age}")
+    click.echo(f"{found.path}: {_counted(found.entries)}, {found.bytes / 1e6:.1f} MB{age}")
     for name, size in models.items():
-        click.echo("  " + terminal.clean(f"the model of {name}: {size / 2**20:.1f} MB"))
+        click.echo("  " + terminal.clean(f"the model of {name}: {size / 1e6:.1f} MB"))
     click.echo(f"Another place: the environment variable {FOLDER_VARIABLE}. More or less room: --set model.calls_mb=...")
 
 
@@ -51,8 +51,8 @@ def _clear(as_json: bool) -> None:
     if as_json:
         terminal.print_json({"path": str(before.path), "entries": before.entries, "bytes": before.bytes, "models": models})
         return
-    also = f"; {len(models)} models, {sum(models.values()) / 2**20:.1f} MB" if models else ""
-    click.echo(f"{before.path}: deleted {_counted(before.entries)}, {before.bytes / 2**20:.1f} MB{also}")
+    also = f"; {len(models)} models, {sum(models.values()) / 1e6:.1f} MB" if models else ""
+    click.echo(f"{before.path}: deleted {_counted(before.entries)}, {before.bytes / 1e6:.1f} MB{also}")
 
 
 def _store() -> Any:

@@ -32,7 +32,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
     With --files: passages, bytes, date and state of each file. States: read; partly read (the next build continues it);
     changed, gone or unreadable since.
     """
-    from gnothi.graph.folder import is_graph
+    from gnothi.graph.graph import is_graph
     from gnothi.retrieval.bm25 import BM25Index
     from gnothi.retrieval.dense.index import content_of
     from gnothi.retrieval.dense.store import read_manifest as read_dense
@@ -105,7 +105,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
 
 def _files(path: str, as_json: bool) -> None:
     from gnothi.graph.building import notes_of
-    from gnothi.graph.folder import is_graph
+    from gnothi.graph.graph import is_graph
     from gnothi.retrieval.folder import read_manifest
     from gnothi.retrieval.ledger import FILE
     from gnothi.retrieval.listing import sources
@@ -135,7 +135,7 @@ def delete(path: str, names: tuple[str, ...], as_json: bool) -> int:
     that is not there.
     """
     from gnothi.graph.building import delete_from_graph
-    from gnothi.graph.folder import is_graph
+    from gnothi.graph.graph import is_graph
     from gnothi.retrieval.folder import read_manifest
     from gnothi.retrieval.listing import Deleted, delete_sources
     from gnothi.retrieval.writer import IndexWriter

@@ -115,7 +115,7 @@ async def _look_up(
 
 def info(path: str, as_json: bool) -> None:
     """Say what the graph holds."""
-    from gnothi.graph.folder import open_folder, read_manifest
+    from gnothi.graph.graph import open_folder, read_manifest
 
     manifest = read_manifest(Path(path))
     open_folder(path)  # says what is wrong with its files

@@ -58,7 +58,7 @@ for one in (contents.info, contents.delete):
 @click.option("--title-key", default="", metavar="KEY", help="Records: the key of the title.")
 @click.option("--id-key", default="", metavar="KEY", help="Records: the key of the id.")
 @click.option("--keep-missing", is_flag=True, help="Keep what was read from files that are gone.")
-@click.option("--memory-mb", default=256, show_default=True, help="Memory to use, in megabytes.")
+@click.option("--memory-mb", default=256, show_default=True, help="Buffer of the writer, in megabytes; the build uses more.")
 @click.option(
     "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
 )
@@ -99,7 +99,7 @@ def build(
     Run the same command again to go on after an interruption, or to follow what was added, changed, moved or deleted. Exit
     code 1: some files of a folder cannot be read; the others are indexed.
     """
-    from gnothi.graph.folder import is_graph
+    from gnothi.graph.graph import is_graph
     from gnothi.retrieval.build import build as build_index
 
     given = {
@@ -202,7 +202,7 @@ def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: boo
     dense:PATH and hybrid:PATH search by vectors, shards:PATH all indexes in folder PATH as one. In a graph the nodes that the
     query names are found, and the facts around them.
     """
-    from gnothi.graph.folder import is_graph
+    from gnothi.graph.graph import is_graph
 
     if not query.strip():
         raise InvalidInput("the query is empty: expected at least one word.")

@@ -13,7 +13,7 @@ from gnothi.errors import InvalidSetting
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
-@click.argument("name", required=False)
+@click.option("--add", metavar="NAME", help="Make a key and print it.")
 @click.option("--per-minute", type=options.Number(min=0, min_open=True), metavar="N", help="Questions a minute.")
 @click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Tokens over the key's life.")
 @click.option(
@@ -22,39 +22,37 @@ from gnothi.errors import InvalidSetting
     metavar="COST",
     help="Cost of models behind an API over the key's life, at model.price_in and model.price_out.",
 )
-@click.option("--revoke", is_flag=True, help="Revoke the key, also where a server runs.")
+@click.option("--revoke", metavar="NAME", help="Revoke a key, also where a server runs.")
 @options.json
 def keys(
     file: Path,
-    name: str | None,
+    add: str | None,
     per_minute: float | None,
     max_tokens: int | None,
     max_cost: float | None,
-    revoke: bool,
+    revoke: str | None,
     as_json: bool,
 ) -> None:
-    """List the API keys of a server in FILE, which `gnothi serve --keys FILE` reads; with NAME, make a key and print it.
+    """List the API keys of a server in FILE, which `gnothi serve --keys FILE` reads; or make or revoke one.
 
     \b
     gnothi keys keys.json
-    gnothi keys keys.json anna --per-minute 20
-    gnothi keys keys.json anna --revoke
+    gnothi keys keys.json --add anna --per-minute 20
+    gnothi keys keys.json --revoke anna
 
     FILE holds only a digest of each key: a key is shown once, when it is made.
     """
     limited = {"per_minute": per_minute, "max_tokens": max_tokens, "max_cost": max_cost}
-    if limits := [key for key, value in limited.items() if value is not None and (revoke or name is None)]:
-        raise InvalidSetting(
-            f"--{limits[0].replace('_', '-')}: it limits a new key. Give a NAME and no --revoke, or leave it out."
-        )
-    if revoke and name is None:
-        raise InvalidSetting("--revoke: got no NAME, expected that of the key, as in: gnothi keys FILE NAME --revoke.")
-    if name is None:
-        _list(file, as_json)
-    elif revoke:
-        _revoke(file, name, as_json)
+    if limits := [key for key, value in limited.items() if value is not None and add is None]:
+        raise InvalidSetting(f"--{limits[0].replace('_', '-')}: it limits a new key. Give --add NAME, or leave it out.")
+    if add is not None and revoke is not None:
+        raise InvalidSetting(f"got --add {add} and --revoke {revoke}, expected one of them.")
+    if add is not None:
+        _add(file, add, limited, as_json)
+    elif revoke is not None:
+        _revoke(file, revoke, as_json)
     else:
-        _add(file, name, limited, as_json)
+        _list(file, as_json)
 
 
 def _add(file: Path, name: str, limits: dict[str, Any], as_json: bool) -> None:

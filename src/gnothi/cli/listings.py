@@ -41,20 +41,20 @@ def listing(kind: str, names: tuple[str, ...], sources: options.Sources, as_json
     gnothi list datasets
     gnothi list recipes
 
-    methods NAME explains each setting, to be given as --set KEY=VALUE; settings are those that methods share. models NAME opens
-    the model, with the --set model.KEY that you give, and shows how it runs. recipes are the tables of papers that
+    methods NAME and signals NAME explain each setting, for --set KEY=VALUE; settings are those that methods share. models NAME
+    opens the model, with the --set model.KEY that you give, and shows how it runs. recipes are the tables of papers that
     `gnothi reproduce` makes. plugins are what other installed packages add.
     """
-    if names and kind in ("settings", "signals", "datasets", "plugins"):
+    if names and kind in ("settings", "datasets", "plugins"):
         raise InvalidInput(f"list {kind}: got the name {names[0]!r}, expected none: all are listed, with all there is to say.")
     if kind != "models" and sources.settings.given:
         raise InvalidSetting("--set and --config: got them without a model. They go with `gnothi list models NAME`.")
     if kind == "models":
         _models(names, sources, as_json)
-    elif kind in ("methods", "recipes"):
-        (_methods if kind == "methods" else _recipes)(names, as_json)
+    elif kind in ("methods", "signals", "recipes"):
+        {"methods": _methods, "signals": _signals, "recipes": _recipes}[kind](names, as_json)
     else:
-        {"settings": _shared_settings, "signals": _signals, "datasets": _datasets, "plugins": _plugins}[kind](as_json)
+        {"settings": _shared_settings, "datasets": _datasets, "plugins": _plugins}[kind](as_json)
 
 
 def _methods(names: tuple[str, ...], as_json: bool) -> None:
@@ -85,8 +85,8 @@ def _methods(names: tuple[str, ...], as_json: bool) -> None:
 def _shared_settings(as_json: bool) -> None:
     """By group; then which settings each signal has."""
     from gnothi.methods import shared_settings
-    from gnothi.methods.steps.settings import SECTION, settings_of
     from gnothi.signals import registry
+    from gnothi.signals.registry import SECTION, settings_of
 
     groups, signals = shared_settings(), {name: settings_of(name) for name in registry.names()}
     if as_json:
@@ -128,10 +128,9 @@ def _models(names: tuple[str, ...], sources: options.Sources, as_json: bool) -> 
 
 def _opened(name: str, sources: options.Sources) -> dict[str, str]:
     """What the model tells of itself, once opened."""
-    from gnothi.models import load_model
-    from gnothi.session.sources import model_settings
+    from gnothi.models import load_model, model_settings
 
-    model = load_model(name, model_settings([name], sources.settings)[name])
+    model = load_model(name, model_settings([name], sources.settings.section("model"))[name])
     can = [item.name.replace("_", " ") for item in fields(model.capabilities) if getattr(model.capabilities, item.name)]
     told = {**model.metadata, "offers": ", ".join(["text", *can])}
     asyncio.run(model.aclose())
@@ -152,13 +151,28 @@ def _datasets(as_json: bool) -> None:
     _lines(_with_origin(formats))
 
 
-def _signals(as_json: bool) -> None:
-    from gnothi.signals.registry import SIGNALS
+def _signals(names: tuple[str, ...], as_json: bool) -> None:
+    from gnothi.methods import spec
+    from gnothi.signals.registry import SIGNALS, find, name_of
+    from gnothi.signals.registry import settings_of as keys_of
 
+    for number, name in enumerate(names if not as_json else ()):
+        signal, known = find(named := name_of(name)), spec("rag").settings
+        click.echo("\n" * bool(number), nl=False)
+        _heading(named, _first_line(signal))
+        usual = signal.default_threshold
+        needs = [item.name.replace("_", " ") for item in fields(signal.needs) if getattr(signal.needs, item.name)]
+        _lines([("needs", ", ".join(needs) or "text alone"), ("threshold", "none is usual" if usual is None else f"{usual:g}")])
+        if keys := keys_of(named):
+            _settings(known[key] for key in keys)
+    if names and not as_json:
+        return
     with _telling_of_plugins():
-        found = {entry.name: (_first_line(signal), entry.origin) for entry, signal in SIGNALS.items()}
+        entries = [(SIGNALS.entry(one := name_of(name)), find(one)) for name in names] or SIGNALS.items()
+        found = {entry.name: (_first_line(signal), entry.origin) for entry, signal in entries}
     if as_json:
-        terminal.print_json(_documents("name", found))
+        settings = {name: {"settings": keys_of(name)} for name in found}
+        terminal.print_json([one | settings[one["name"]] for one in _documents("name", found)])
     else:
         _lines(_with_origin(found))
 
@@ -172,7 +186,7 @@ def _recipes(names: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         terminal.print_json([shown.listing(one) for one in found])
     elif names:
-        click.echo("\n\n".join("\n".join(shown.described(one, None)) for one in found))
+        click.echo("\n\n".join("\n".join(shown.described(one, shown.anywhere(one))) for one in found))
     else:
         click.echo("\n".join(shown.listed(found)))
         click.echo("What one needs: gnothi list recipes NAME. Run it: gnothi reproduce NAME --data FOLDER --out FOLDER")

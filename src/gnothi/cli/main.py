@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -18,6 +17,7 @@ from gnothi.cli.saying import say
 from gnothi.cli.signals import INTERRUPTED
 from gnothi.errors import GnothiError, ResourceUnavailable
 from gnothi.naming import on_the_command_line
+from gnothi.own_code import place_of
 from gnothi.version import __version__
 
 BROKEN_PIPE = 141
@@ -102,6 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         _know_utf8()
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for all that a command loads: see libraries.sleeping_threads
+    for name in ("stdout", "stderr"):  # closed, as by >&-: what is said goes nowhere
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # an answer may hold letters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
@@ -149,7 +152,7 @@ def run(arguments: Sequence[str]) -> int:
         short = next((what for said, what in _SHORT_OF.items() if said in str(error)), None)
         if short is not None and isinstance(error, RuntimeError | ImportError):
             return _fail(_short_of(short), ResourceUnavailable.exit_code, debug)
-        if (where := _own_code(error)) is None:
+        if (where := place_of(error)) is None:
             raise
         what = f"{type(error).__name__}: {error}".rstrip(": ")
         return _fail(f"{what} (in {where}). Correct it there; --debug shows the calls that led to it.", 1, debug)
@@ -161,13 +164,6 @@ def _fail(message: str, exit_code: int, debug: bool) -> int:
         traceback.print_exc()
     say(f"gnothi: {message}")
     return exit_code
-
-
-def _own_code(error: Exception) -> str | None:
-    """File and line of code of the user's own, a method or a model, say, on the way to the error; None where there is none."""
-    others = (str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix, "<")
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith(others)]
-    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else None
 
 
 def _short_of(what: str) -> str:

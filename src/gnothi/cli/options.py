@@ -160,6 +160,9 @@ class Sources:
         """``thresholds`` None: the command takes no calibration."""
         from gnothi.session.plan import Request
 
+        for key in ("model", "index", "graph"):
+            if getattr(self, key) == "":
+                raise InvalidSetting(f"--{key}: got an empty text, expected a name or a folder. Name one, or leave it out.")
         return Request(
             methods=methods,
             model=self.model if _is_named("model") else None,

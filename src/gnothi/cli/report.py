@@ -98,7 +98,7 @@ def report(
             write_report(sections, html, documents)
             written.append(f"page: {html}")
         if folder is not None:
-            from gnothi.report.tables import write_tables
+            from gnothi.report.spreadsheet import write_tables
 
             files = write_tables(documents, sections, folder)
             written.append(f"tables: {len(files)} files in {folder}")

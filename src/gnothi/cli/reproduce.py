@@ -100,12 +100,13 @@ def reproduce(
     from gnothi.calibration.file import read as read_calibration
     from gnothi.report.terminal import console as terminal
     from gnothi.reproduce import shown
-    from gnothi.reproduce.parts import Job
+    from gnothi.reproduce.parts import Job, check_only
     from gnothi.reproduce.recipe import read
     from gnothi.reproduce.work import outlook
 
     found = read(recipe)
-    if found.data and (unused := next((flag for flag, file in (("--csv", csv_file), ("--plot", plot)) if file), None)):
+    files = {"--csv": csv_file, "--plot": plot, "--markdown": markdown_file}
+    if found.data and (unused := next((flag for flag in ("--csv", "--plot") if files[flag]), None)):
         raise InvalidSetting(f"{unused}: got it with a table of a paper. It goes with an ablation; --markdown goes with both.")
     job = Job(
         recipe=found,
@@ -127,7 +128,10 @@ def reproduce(
         max_tokens=sources.max_tokens,
     )
     if out is None:
-        seen = outlook(job) if rehearse or data is not None else None
+        check_only(job)
+        if unused := next((flag for flag, file in files.items() if file), None):
+            raise InvalidSetting(f"{unused}: got it without --out, and nothing runs without that. Give --out FOLDER, too.")
+        seen = outlook(job) if found.data or rehearse or data is not None else None
         if as_json:
             terminal.print_json(shown.listing(found) | ({"needs": seen.needs, "estimate": seen.estimate} if seen else {}))
         else:
@@ -155,15 +159,14 @@ def _reproduced(job: Job, markdown_file: Path | None, csv_file: Path | None, plo
 
 def _ablated(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: Path | None, as_json: bool) -> int:
     from gnothi.report.terminal import console as terminal
-    from gnothi.reproduce import export, figure
-    from gnothi.reproduce import terminal as shown
+    from gnothi.reproduce import figure, tables
     from gnothi.reproduce.work import table_of
 
     table = _carried_out(job, table_of, as_json)
     if csv_file is not None:
-        export.save_csv(table, csv_file)
+        tables.save_csv(table, csv_file)
     if markdown_file is not None:
-        save_lines(export.markdown(table), markdown_file)
+        save_lines(tables.markdown(table), markdown_file)
     if plot is not None:
         figure.save(table, plot)
     if as_json:
@@ -171,7 +174,7 @@ def _ablated(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: 
         for warning in table.warnings:
             say(f"warning: {warning}")
     else:
-        shown.show(terminal.console(), table)
+        tables.show(terminal.console(), table)
         _say_where(f"{job.out}/*", csv_file, markdown_file, plot)
     return SOME_FAILED if any(variant.failures for variant in table.variants) else 0
 
@@ -192,16 +195,13 @@ def _say_where(runs: str, *written: Path | None) -> None:
 def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: bool) -> R:
     from gnothi.cli.progress import ProgressWatch
     from gnothi.cli.train import _bars
-    from gnothi.models import is_remote
     from gnothi.models.remote.budget import Budget
     from gnothi.reproduce.learning import Watching
-    from gnothi.reproduce.needs import models
-    from gnothi.reproduce.parts import parts
     from gnothi.reproduce.work import check
 
-    check(job)
+    planned = check(job)
     budget = Budget(job.max_cost, job.max_tokens)
-    remote = any(map(is_remote, models(parts(job))))
+    remote = any(plan.remote for one in planned for plan in one.plans.values())
     watch = ProgressWatch(job.recipe.name)
     with spending(budget, remote, job.out, lambda: watch.kept, err=as_json), watch:
         return run(job, Watching(lambda step: say(f"step: {step}"), watch, _bars()), budget)

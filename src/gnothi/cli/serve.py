@@ -61,9 +61,11 @@ def serve(
 
     if missing := [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]:
         raise MissingDependency(missing[0], "serving", "the server")
+    from gnothi.calibration.file import read
+    from gnothi.models import LAB
     from gnothi.report.terminal import console as terminal
     from gnothi.serving.setups import SETUPS, plans, server_settings
-    from gnothi.session.plan import resolve
+    from gnothi.session.default_method import default_method
 
     flags = {"host": host, "port": port, "keys": keys, "runs": runs}
     given = {f"server.{key}": Given(value, f"--{key}") for key, value in flags.items() if value is not None}
@@ -72,7 +74,8 @@ def serve(
     settings = server_settings(request.settings)
     settings.check_exposure()
     if request.methods is None and not request.settings.section(SETUPS):
-        suits = resolve(request).methods[0].name
+        chosen = read(request.calibration) if isinstance(request.calibration, Path) else None
+        suits, _ = default_method(request.model or LAB, request.settings, chosen)
         request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     found = plans(request)
     from gnothi.serving.server import serve as run

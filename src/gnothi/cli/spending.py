@@ -42,7 +42,7 @@ def spending(budget: Budget, remote: bool, folder: Path, done: Callable[[], str]
     with stoppable(folder, done), books.spending(budget):
         yield
     if remote:
-        from gnothi.models.remote.telling import remarks, warnings
+        from gnothi.models.remote.description import remarks, warnings
 
         for line in remarks(budget.asked):
             click.echo(line, err=err)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gnothi.api.train import KINDS, STAGED, Kind, trainer
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
@@ -21,58 +21,7 @@ if TYPE_CHECKING:
     from gnothi.training.watch import Watch
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One thing that is trained: the class or function that trains it, what it is ``called``, how it is ``used`` ({} is the
-    folder), and which of the options that not all kinds have it ``takes``."""
-
-    target: str
-    called: str
-    used: str = "{}"
-    takes: tuple[str, ...] = ()
-    of_run: bool = False
-
-
-_STAGED = ("findings", "collect_only")
-_HERE = "gnothi.training."
-KINDS = {
-    "probe": Kind(f"{_HERE}probe.job:TrainableProbe", "probe"),
-    "self-knowledge": Kind(
-        f"{_HERE}self_knowledge.job:TrainableKnower",
-        "model",
-        "use it with --model {}",
-        ("index", *_STAGED),
-    ),
-    "reader": Kind(
-        f"{_HERE}reader.job:TrainableReader",
-        "model",
-        "use it with --model {}",
-        ("method", "index", "graph", *_STAGED),
-    ),
-    "reranker": Kind(
-        f"{_HERE}reranker.job:TrainableReranker",
-        "re-ranker",
-        "use it with --set reranker={}",
-        ("graph", "base", *_STAGED),
-    ),
-    "utility-reference": Kind(
-        f"{_HERE}utility_reference.job:TrainableReference",
-        "reference",
-        takes=("index", "encoder"),
-    ),
-    "knowledge-reference": Kind(
-        f"{_HERE}knowledge_reference.build:train_by",
-        "reference",
-        takes=("encoder",),
-        of_run=True,
-    ),
-    "complexity": Kind(
-        f"{_HERE}complexity.build:train_by",
-        "classifier",
-        of_run=True,
-    ),
-}
-_OF_SOME = ("method", "index", "graph", "base", "encoder", *_STAGED)
+_OF_SOME = ("method", "index", "graph", "base", "encoder", *STAGED)
 _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
 
 
@@ -136,9 +85,9 @@ def train(
 
     \b
     probe                from one forward pass, whether the model will answer wrongly
-    self-knowledge       a model that says whether it knows (SKILL-RAG; needs the extra training)
-    reader               a model that answers from evidence (IEKR; needs the extra training)
-    reranker             a cross-encoder of facts (IEKR; needs the extras dense, training)
+    self-knowledge       a model that says whether it knows (SKILL-RAG; needs the extras report, training)
+    reader               a model that answers from evidence (IEKR; needs the extras report, training)
+    reranker             a cross-encoder of facts (IEKR; needs the extras dense, report, training)
     utility-reference    which passages help or harm answers (KEQA)
     knowledge-reference  known and unknown questions, for the method skr; from a RUN
     complexity           the classifier of the method adaptive_rag; from a RUN
@@ -163,8 +112,7 @@ def _train(
 ) -> int:
     chosen = KINDS[kind]
     _check_used(context, kind, data)
-    module, _, name = chosen.target.partition(":")
-    trains = getattr(importlib.import_module(module), name)
+    trains = trainer(kind)
     given = {key: value for key, value in own.items() if key in chosen.takes and value is not None}
     if chosen.of_run:
         run = Path(data[0])

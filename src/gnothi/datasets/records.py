@@ -176,6 +176,23 @@ class Record:
         if is_broken_list(cell):
             raise self.invalid(f"{key} = {shown(cell)}", 'one answer, or a list as JSON: ["one", "two"]')
 
+    def question(
+        self, answers: Iterable[str] = (), kind: str = "", id: str = "id", text: str = "question", **metadata: Any
+    ) -> Question:
+        """With the id and the text under these keys, each answer once, and the metadata that are not None."""
+        known = {name: value for name, value in metadata.items() if value is not None}
+        once = tuple(dict.fromkeys(answers))
+        return Question(self.identity(*id.split()), self.text(*text.split()), once, kind=kind, metadata=known)
+
+    def inside(self, data: Mapping[str, Any]) -> Record:
+        """An object of the record, at its place."""
+        return Record(data, self.place, self.number)
+
+    def known(self, key: str) -> str | None:
+        """What stands there, if it is text."""
+        value = self.data.get(key)
+        return value if isinstance(value, str) and value else None
+
     def opened(self) -> Record:
         """With the cells that are lists or objects as such."""
         if not self.cells:

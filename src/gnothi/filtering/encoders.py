@@ -16,12 +16,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from gnothi.concurrency import Batcher, in_batches
-from gnothi.retrieval.dense.encoders import EXPECTED, Vectors, load_sentence_model, named_encoder, stored_name
+from gnothi.retrieval.dense.encoders import EXPECTED, Encoder, Vectors, load_sentence_model, named_encoder, stored_name
 from gnothi.retrieval.wrappers import shown
 from gnothi.types import Passage
 
 LEXICAL = "lexical"
 """The encoder that is none: similarity of words."""
+FIRST = "cls:"
+"""Before the name of a BERT whose raw [CLS] states are compared by their inner products, as KEQA's code does."""
+_TOKENS, _TOGETHER = 512, 32
 
 Pair = tuple[str, Passage]
 
@@ -90,30 +93,56 @@ def _count(text: str) -> Counter[str]:
 
 
 class SentenceEncoder:
-    """A sentence-transformers model by folder or hub id, or an encoder behind an API; a pair is read as one text, question
-    first, cut at its length limit.
+    """A sentence-transformers model by folder or hub id, ``cls:`` and such a name (``FIRST``), or an encoder behind an API; a
+    pair is read as one text, question first, cut at its length limit.
 
     Raises MissingDependency without the library, ModelUnavailable for a model that cannot be read.
     """
 
     def __init__(self, name: str) -> None:
-        self.name = stored_name(name)
-        self._named = named_encoder(name)
+        self.raw = name.startswith(FIRST)
+        bare = name.removeprefix(FIRST)
+        self.name = f"{FIRST if self.raw else ''}{stored_name(bare)}"
+        self._named: Encoder | None = _FirstToken(bare) if self.raw else named_encoder(name)
         self._model: Any = self._named or load_sentence_model(name, f"{LEXICAL!r} (no model), {EXPECTED}")
 
     def encode(self, pairs: Sequence[Pair]) -> Vectors:
-        """Shape (pairs, dimension), float32, rows of length 1."""
+        """Shape (pairs, dimension), float32, rows of length 1 but for ``FIRST``."""
         if not pairs:
             return np.zeros((0, 0), np.float32)
-        texts = [f"{question}\n{shown(passage)}" for question, passage in pairs]
+        if self.raw:
+            texts = [f"Question: {question}\n\nPassage: {passage.text}" for question, passage in pairs]
+        else:
+            texts = [f"{question}\n{shown(passage)}" for question, passage in pairs]
         if self._named is not None:
-            return self._named(texts, "document", None, True)
+            return self._named(texts, "document", None, not self.raw)
         found = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(found, np.float32).reshape(len(pairs), -1)
 
 
+class _FirstToken:
+    """The last layer's state of a text's first token, not scaled."""
+
+    def __init__(self, name: str) -> None:
+        model = load_sentence_model(name, f"{FIRST}NAME of a BERT by folder or hub id.")
+        self._tokenizer, self._model = model.tokenizer, model[0].auto_model
+
+    def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:  # noqa: ARG002
+        import torch
+
+        found = []
+        for start in range(0, len(texts), _TOGETHER):
+            part = list(texts[start : start + _TOGETHER])
+            read = self._tokenizer(part, padding=True, truncation=True, max_length=_TOKENS, return_tensors="pt")
+            with torch.no_grad():
+                states = self._model(**read.to(self._model.device)).last_hidden_state[:, 0]
+            found.append(states.float().cpu().numpy())
+        return np.concatenate(found)
+
+
 class Dense:
-    """Cosine to stored vectors, one row of length 1 per stored pair; what is asked at the same time is encoded together."""
+    """Inner products with stored vectors (cosines where rows have length 1), one row per stored pair; what is asked at the same
+    time is encoded together."""
 
     def __init__(self, encoder: SentenceEncoder, vectors: Vectors) -> None:
         self._vectors = vectors

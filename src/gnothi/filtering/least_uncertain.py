@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gnothi import events
@@ -32,6 +32,7 @@ class LeastUncertain:
     """
 
     signal: Signal
+    silent: Callable[[str], bool] = says_nothing
 
     async def __call__(self, model: LanguageModel, prompt: Prompt, candidates: Sequence[Passage], decoding: Decoding) -> Chosen:
         """``candidates`` holds at least one passage, best first."""
@@ -42,7 +43,13 @@ class LeastUncertain:
             )
         )
         pairs = [Chosen(passage, result) for passage, result in zip(candidates, measured, strict=True)]
-        ranked = sorted(pairs, key=lambda pair: (says_nothing(pair.measured.greedy.text), pair.measured.uncertainty))
+
+        def place(pair: Chosen) -> tuple[bool, float]:
+            """The uncertainty of what says nothing does not count."""
+            silent = self.silent(pair.measured.greedy.text)
+            return silent, 0.0 if silent else pair.measured.uncertainty
+
+        ranked = sorted(pairs, key=place)
         events.emit(
             events.Ranked("passage", tuple((pair.passage.id, pair.passage.text, pair.measured.score) for pair in ranked))
         )
@@ -75,11 +82,11 @@ class Candidate:
         return self.uncertainty if math.isfinite(self.uncertainty) else None
 
 
-def least_uncertain(candidates: Sequence[Candidate]) -> Candidate:
-    """The candidate of lowest uncertainty; one that is empty or "unknown" loses to any other; ties go to the first.
+def least_uncertain(candidates: Sequence[Candidate], silent: Callable[[str], bool] = says_nothing) -> Candidate:
+    """The candidate of lowest uncertainty; one that is ``silent`` (empty, "unknown") loses to any other; ties go to the first.
 
     Emits Ranked with kind ``answer`` and one (strategy, answer, score) per candidate. ``candidates`` holds at least one.
     """
-    ranked = sorted(candidates, key=lambda candidate: (says_nothing(candidate.text), candidate.uncertainty))
+    ranked = sorted(candidates, key=lambda candidate: (silent(candidate.text), candidate.uncertainty))
     events.emit(events.Ranked("answer", tuple((one.strategy, one.text, one.score) for one in ranked)))
     return ranked[0]

@@ -176,7 +176,9 @@ def _vectors(path: Path, rows: int) -> Vectors:
 
 def _made_by(encoder: SentenceEncoder, pair: Pair, stored: Vectors) -> bool:
     now = encoder.encode([pair])[0]
-    return now.shape == stored.shape and float(now @ stored) >= _SAME_ENCODER
+    if now.shape != stored.shape:
+        return False
+    return float(now @ stored) >= _SAME_ENCODER * float(np.linalg.norm(now) * np.linalg.norm(stored))
 
 
 def _encode_anew(path: Path, what: str, encoder: str) -> str:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from gnothi import events
 from gnothi.concurrency import gather
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.graph.retriever import overlap
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.retrieval.wrappers import shown
 from gnothi.seeding import derive
 from gnothi.signals.judge import says_yes
-from gnothi.types import Passage, Prompt, Task
+from gnothi.types import Demonstration, Passage, Prompt, Task
 
-References = Literal["nearest", "random", "none"]
+References = Literal["nearest", "best_first", "random", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,9 @@ class Useful:
             return replace(self.task, demonstrations=())
         if self.source is None:
             return self.task
-        if self.references == "nearest":
+        if self.references in ("nearest", "best_first"):
             found = await self.source.nearest(question, passage, self.shots, self.at_least)
+            found = found if self.references == "nearest" else found[::-1]
         else:
             found = await self.source.random(self.shots, self.at_least, derive("references", question, passage))
         return replace(self.task, demonstrations=found) if found else self.task
@@ -85,3 +85,20 @@ class Best:
         most = len(ranked) if self.most is None else self.most
         events.emit(events.Picked("rerank", question, ranked[:most], ranked[most:]))
         return ranked[:most]
+
+
+@runtime_checkable
+class DemonstrationSource(Protocol):
+    """Labelled pairs of question and passage; ``answer`` of each demonstration is "Yes" (helpful) or "No".
+
+    Both calls give at most ``n`` demonstrations, the best last (nearest to what the judge reads next), with at least
+    ``at_least`` of each label where the source holds as many; none from an empty source.
+    """
+
+    async def nearest(self, question: str, passage: Passage, n: int, at_least: int) -> tuple[Demonstration, ...]:
+        """The demonstrations most like the pair of ``question`` and ``passage``."""
+        ...
+
+    async def random(self, n: int, at_least: int, seed: int) -> tuple[Demonstration, ...]:
+        """Demonstrations drawn by chance, for the ablation; the same seed gives the same ones."""
+        ...

@@ -25,7 +25,7 @@ from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.files import regular
 from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
-from gnothi.graph.folder import Manifest, prepare, read_manifest
+from gnothi.graph.graph import Manifest, prepare, read_manifest
 from gnothi.graph.log import Log
 from gnothi.graph.readers import LABEL, ConceptNet, Malformed, Parser, called
 from gnothi.graph.tables import arrange
@@ -34,7 +34,7 @@ from gnothi.locks import hold
 from gnothi.retrieval.folder import disk_errors, write_manifest
 from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.discover import Found, Survey, survey
-from gnothi.retrieval.ingest.lines import Line, lines
+from gnothi.retrieval.ingest.json_file import Line, lines
 from gnothi.retrieval.ledger import Entry, FolderLedger
 from gnothi.retrieval.listing import Deleted, take_out
 from gnothi.retrieval.sources import SourceReader, SourcesReport

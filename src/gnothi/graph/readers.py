@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import unquote
 
 from gnothi.errors import InvalidInput, InvalidSetting, shown
-from gnothi.retrieval.ingest.lines import parse_json
+from gnothi.retrieval.ingest.json_file import parse_json
 
 # What every reader of triples gives: a parser of lines. Every line is a place where reading can go on after a kill.
 

@@ -41,13 +41,13 @@ def _scheme(spec: str) -> tuple[Scheme[KnowledgeGraph], str]:
 
 
 def _open_folder(argument: str) -> KnowledgeGraph:
-    from gnothi.graph.folder import open_folder
+    from gnothi.graph.graph import open_folder
 
     return open_folder(argument)
 
 
 def _fingerprint(argument: str) -> str:
-    from gnothi.graph.folder import fingerprint
+    from gnothi.graph.graph import fingerprint
 
     return fingerprint(Path(argument))
 

@@ -150,10 +150,10 @@ class Curriculum:
         self.rng.shuffle(choices)
         return Asked(asked.question, asked.sentences, asked.answer, tuple(choices))
 
-    def two_hop(self, subject: str, first: Relation, context: Context, second: Relation | None = None) -> Asked | None:
+    def two_hop(self, subject: str, first: Relation, context: Context) -> Asked | None:
         bridge = self.resolve(subject, first, context)
-        options = [second] if second else [r for r in self.relations[first.object] if not held_out(subject, first.name, r.name)]
-        if not options or held_out(subject, first.name, options[0].name):
+        options = [r for r in self.relations[first.object] if not held_out(subject, first.name, r.name)]
+        if not options:
             return None
         second = self.rng.choice(options)
         value = self.resolve(bridge, second, context)

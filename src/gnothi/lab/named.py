@@ -9,12 +9,26 @@ from functools import partial
 from gnothi import lab
 from gnothi.datasets.registry import DataSet
 from gnothi.errors import UnknownName
+from gnothi.graph.graph import Graph
+from gnothi.graph.templates import Templates
 from gnothi.lab import worlds
+from gnothi.lab.language import RELATIONS
 from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind
 from gnothi.lab.world import World
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.schemes import Scheme
 from gnothi.types import Question
+
+
+def templates() -> Templates:
+    """The canonical statement of each relation."""
+    return Templates.of({relation.name: relation.statements[0].format(s="{head}", o="{tail}") for relation in RELATIONS})
+
+
+def graph(name: str = "lab", world: World | None = None) -> Graph:
+    """In memory; what the library contradicts or tells of a namesake is in it, as in the passages."""
+    return Graph.in_memory(lab.triples(world), templates(), name)
+
 
 NAME = "lab"
 TRAINING_NAME = "lab-train"
@@ -33,8 +47,6 @@ def _index(argument: str) -> Retriever:
 
 
 def _graph(argument: str) -> KnowledgeGraph:
-    from gnothi.lab.graph import graph
-
     return graph(spec(NAME, argument), lab.world(argument))
 
 

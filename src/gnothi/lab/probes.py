@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class Probes:
     """Fixed sets of documents by ability. ``measure`` gives name → share of replies that are right as a whole."""
 
-    def __init__(self, world: World, n: int = 64, seed: int = 0) -> None:
+    def __init__(self, world: World, n: int = 64) -> None:
         self.world = world
         self._facts: Context = {(fact.subject, fact.relation): [fact.object] for fact in world.facts}
-        self.rng = random.Random(f"{world.seed}/probes/{seed}")
-        self.curriculum = Curriculum(world, Mix(), seed=10_000 + seed)
+        self.rng = random.Random(f"{world.seed}/probes/0")
+        self.curriculum = Curriculum(world, Mix(), seed=10_000)
         self.sets: dict[str, list[list[Segment]]] = {}
         ways: dict[str, Callable[[], list[Segment] | None]] = {
             "recall often": lambda: self._recall("often"),

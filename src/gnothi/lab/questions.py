@@ -242,13 +242,14 @@ def facts_needed(asked: Iterable[Question]) -> frozenset[FactName]:
     return frozenset((hop["subject"], hop["relation"]) for question in asked for hop in question.metadata["hops"])
 
 
-def training_questions(world: World, kind: Kind | None = None, n: int = 500, seed: int = TRAINING_SEED) -> list[Question]:
+def training_questions(world: World, kind: Kind | None = None, n: int = 500) -> list[Question]:
     """Like ``questions``, but none needs a fact that one of the default test questions (``questions(world)``) needs.
 
     Those of the kind ``two_hop_choice`` share no fact with the 500 test questions of that kind either. So many facts are left
     aside then that they are made of compositions not held out from the model's training, of which no test question is made."""
     tested = facts_needed(questions(world))
     if kind != "two_hop_choice":
-        return questions(world, kind, n, seed, tested)
+        return questions(world, kind, n, TRAINING_SEED, tested)
     tested |= facts_needed(questions(world, kind))
-    return questions(world, kind, n, seed, tested, {**_DRAFTERS, kind: partial(_two_hop_choice, composition_held_out=False)})
+    other = partial(_two_hop_choice, composition_held_out=False)
+    return questions(world, kind, n, TRAINING_SEED, tested, {**_DRAFTERS, kind: other})

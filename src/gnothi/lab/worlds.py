@@ -7,6 +7,7 @@ file one of other shares: ``seed = 1`` and a table ``[grid]``.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -64,10 +65,10 @@ def declaration(world: World) -> dict[str, Any]:
     return {"seed": world.seed, "grid": asdict(world.grid), "facts": world.fingerprint}
 
 
-def of_folder(folder: Path) -> World | None:
+def of_folder(folder: str | Path) -> World | None:
     """The world that the model in this folder was trained in; None for any other model. Raises InvalidInput for one that cannot
     be read, or that another version of the laboratory made otherwise."""
-    path = folder / DECLARATION
+    path = Path(os.path.expanduser(folder), DECLARATION)
     try:
         given = json.loads(path.read_text("utf-8")) if path.is_file() else None
     except (ValueError, OSError, RecursionError):

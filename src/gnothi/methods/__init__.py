@@ -5,36 +5,6 @@ seakr = methods.create("seakr", {"model": model, "retriever": retriever}, {"thre
 answer = await seakr(question)
 """
 
-from gnothi.methods.registry import (
-    Description,
-    check,
-    create,
-    describe,
-    find,
-    gating_of,
-    make,
-    name_of,
-    names,
-    optional_resources,
-    required_resources,
-    resources_of,
-    settings_of,
-    shared_settings,
-)
+from gnothi.methods.registry import Description, MethodSpec, check, create, describe, make, names, shared_settings, spec
 
-__all__ = [
-    "Description",
-    "check",
-    "create",
-    "describe",
-    "find",
-    "gating_of",
-    "make",
-    "name_of",
-    "names",
-    "optional_resources",
-    "required_resources",
-    "resources_of",
-    "settings_of",
-    "shared_settings",
-]
+__all__ = ["Description", "MethodSpec", "check", "create", "describe", "make", "names", "shared_settings", "spec"]

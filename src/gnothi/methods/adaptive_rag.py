@@ -6,8 +6,8 @@ step (C, which is IRCoT).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
@@ -17,7 +17,7 @@ from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.types import Answer, Question
+from gnothi.types import Answer, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ class AdaptiveRAG(ReaderSettings):
     max_steps: int = setting(8, "In steps: sentences of the chain.", at_least=1)
     max_passages: int = setting(15, "In steps: passages collected over all of them.", at_least=1)
 
+    follows: Literal["paper", "code"] = setting(
+        "paper", "How IRCoT searches: as in its paper, or its code (also the one search)."
+    )
+
     name: ClassVar[str] = "adaptive_rag"
 
     async def __call__(self, question: Question) -> Answer:
@@ -45,9 +49,13 @@ class AdaptiveRAG(ReaderSettings):
         if strategy == "none":
             return await self.read(self.model, question)
         if strategy == "once":
-            found = await search(self.retriever, question.text, self.k)
-            return await self.read(self.model, question, self.found(question, found))
+            return await self.read(self.model, question, self.found(question, await self._once(question)))
         return await self._in_steps(question)
+
+    async def _once(self, question: Question) -> tuple[Passage, ...]:
+        if self.follows == "code":
+            return await replace(self._in_steps, k=self.k).first(question)
+        return await search(self.retriever, question.text, self.k)
 
     @property
     def _in_steps(self) -> IRCoT:
@@ -57,5 +65,8 @@ class AdaptiveRAG(ReaderSettings):
             k=self.steps_k,
             max_steps=self.max_steps,
             max_passages=self.max_passages,
+            follows=self.follows,
             max_tokens=self.max_tokens,
+            extract=self.extract,
+            extra_calls=self.extra_calls,
         )

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.ircot import IRCoT
-from gnothi.methods.steps.looks import needs_of_looks, require_probe
+from gnothi.methods.steps.learned_gate_features import needs_of_looks, require_probe
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
@@ -71,5 +71,7 @@ class LearnedCascade(ReaderSettings):
             max_steps=self.max_steps,
             max_passages=self.max_passages,
             max_tokens=self.max_tokens,
+            extract=self.extract,
+            extra_calls=self.extra_calls,
         )
         return await steps.going_on(question, passages)

@@ -6,26 +6,35 @@ The text is cut before it, the words that it looks at most are the query, and th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, sentence
+from gnothi.methods.steps.parsing import bare, concludes, sentence, split_sentences, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask, require_text
-from gnothi.methods.steps.queries import bare, is_content
-from gnothi.methods.steps.repetition import reread, until_it_repeats
+from gnothi.methods.steps.queries import is_content
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.attention import deepest, needs_for_information, words_looked_at
+from gnothi.signals.attention import (
+    Word,
+    deepest,
+    needs_for_information,
+    words_in_need,
+    words_looked_at,
+    words_looked_at_by,
+)
 from gnothi.types import Answer, Attended, Capabilities, Passage, Question
 
 _THETA = 1.0
+_Written = tuple[str, tuple[Passage, ...], dict[str, Passage], float]
+"""The text, the passages that it was last written from, all that were read by id, and the greatest need of a draft."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dragin(GenerationSettings):
+class Dragin(MethodSettings):
     """Cuts its text before an unsure token that later ones rely on, and searches for the words this token looks at."""
 
     model: LanguageModel
@@ -43,6 +52,12 @@ class Dragin(GenerationSettings):
     k: int = setting(3, "Passages per retrieval.", at_least=1)
     max_steps: int = setting(8, "Retrievals.", at_least=1)
 
+    follows: Literal["paper", "code"] = setting(
+        "paper",
+        "Where paper and authors' code differ. code: drafts see no passages; words are judged, function words too; all unsure "
+        "ones of a sentence make the query; all of it is written anew; 'the answer is' or nothing new ends the text.",
+    )
+
     name: ClassVar[str] = "dragin"
 
     @property
@@ -51,6 +66,12 @@ class Dragin(GenerationSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
+        text, held, read, doubt = await (self._as_code(question) if self.follows == "code" else self._as_paper(question))
+        chain = ask(REASON, question, held, text)
+        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt, self.extraction)
+        return await self.asked_again(self.model, question, answer)
+
+    async def _as_paper(self, question: Question) -> _Written:
         text, doubt = "", 0.0
         held: tuple[Passage, ...] = ()
         read: dict[str, Passage] = {}
@@ -82,9 +103,70 @@ class Dragin(GenerationSettings):
             text = longer
             if concludes(continued.text) or concludes(_last(text)):
                 break
-        chain = ask(REASON, question, held, text)
-        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt)
-        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        return text, held, read, doubt
+
+    async def _as_code(self, question: Question) -> _Written:
+        text, doubt = "", 0.0
+        held: tuple[Passage, ...] = ()
+        read: dict[str, Passage] = {}
+        for _ in range(self.max_steps):
+            prompt = ask(REASON, question, (), text)
+            said = await self.model.generate(prompt, self.decoding(CHAIN_STOPS))
+            draft = said.text.strip()
+            if not draft:
+                break
+            sentences = [one for line in draft.splitlines() if line.strip() for one in split_sentences(line)]
+            attended = await self.model.attend(prompt, draft)
+            judged = words_in_need(attended, is_content, [len(one.split()) for one in sentences])
+            doubt = max(doubt, deepest([word.need for one in judged for word in one]))
+            unsure = [[word for word in one if word.need > self._theta] for one in judged]
+            at = next((place for place, words in enumerate(unsure) if words), None)
+            self._told(draft, judged, None if at is None else unsure[at][0])
+            found = (
+                () if at is None else await self._search_by(question, text, attended, sentences[: at + 1], judged, unsure[at])
+            )
+            if at is None or not found:
+                longer = f"{text} {draft}".strip()
+            else:
+                held = found
+                read |= {passage.id: passage for passage in found}
+                kept = " ".join([text, *sentences[:at]]).strip()
+                continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(CHAIN_STOPS))
+                longer = f"{kept} {split_sentences(continued.text)[0]}".strip()
+                events.emit(events.Written(longer.removeprefix(text).strip()))
+            ends = len(longer) <= len(text) or "the answer is" in longer or (longer.endswith(draft) and said.finish == "length")
+            text = longer
+            if ends:
+                break
+        return text, held, read, doubt
+
+    async def _search_by(
+        self,
+        question: Question,
+        text: str,
+        attended: Attended,
+        sentences: Sequence[str],
+        judged: Sequence[Sequence[Word]],
+        unsure: Sequence[Word],
+    ) -> tuple[Passage, ...]:
+        """With the words of the question and of the text, up to the end of the last of ``sentences``, that the unsure words of
+        this sentence were predicted from."""
+        given = set(" ".join([question.text, text, *sentences]).split())
+        end = judged[len(sentences) - 1][-1].places[-1] + 1
+
+        def counts(word: str, first: bool) -> bool:
+            return word in given and is_content(word, first)
+
+        sayings = [word for word in unsure if word.counts]
+        words = words_looked_at_by(attended, sayings, end, question.text, self.top_n, counts)
+        return await search(self.retriever, " ".join(words) or question.text, self.k)
+
+    def _told(self, draft: str, judged: Sequence[Sequence[Word]], unsure: Word | None) -> None:
+        most = max((word for one in judged for word in one), key=lambda word: word.need, default=None)
+        events.emit(events.Drafted(draft, most.need if most else 0.0))
+        shown, verdict = (unsure or most), "retrieve" if unsure else "trust"
+        score, subject = (most.need if most else 0.0), shown.text if shown else ""
+        events.emit(events.Decided("retrieve", "rind", score, self._theta, verdict, subject))
 
     @property
     def _theta(self) -> float:

@@ -5,22 +5,26 @@ The next sentence is drafted from memory. One that holds an improbable token is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, final_answer, sentence
+from gnothi.methods.steps.parsing import concludes, read_reply, sentence, split_sentences, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask
-from gnothi.methods.steps.queries import certain_words, uncertain_spans
-from gnothi.methods.steps.repetition import adds_nothing, reread, until_it_repeats
-from gnothi.methods.steps.requirements import require_task
+from gnothi.methods.steps.queries import adds_nothing, certain_words, uncertain_spans
+from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, resource, setting
 from gnothi.protocols import LanguageModel, Retriever
+from gnothi.signals.base import Measured
 from gnothi.signals.gate import Gate, decisive
-from gnothi.signals.kinds.least_likely import LeastLikely
+from gnothi.signals.kinds.least_likely import LeastLikely, least_likely
+from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Capabilities, Decoding, Demonstration, Generation, Passage, Prompt, Question, Task
 
 ASK_FOR = Task(
@@ -50,11 +54,12 @@ ASK_FOR = Task(
 
 
 @dataclass(frozen=True, slots=True)
-class Flare(GenerationSettings):
+class Flare(MethodSettings):
     """Drafts sentence by sentence from memory; looks up and rewrites a sentence in which a token was improbable."""
 
     model: LanguageModel
     retriever: Retriever
+    reader: LanguageModel | None = resource("Model that writes the answer, perhaps one trained by gnothi train reader.")
     theta: float = setting(0.8, "θ: retrieve when a token of the draft is less probable than this.", at_least=0.0, at_most=1.0)
     beta: float = setting(
         0.4, "β: words less probable than this are left out of, or asked for in, the query.", at_least=0.0, at_most=1.0
@@ -66,7 +71,13 @@ class Flare(GenerationSettings):
     search_first: bool = setting(
         False, "Begin with a search for the question; drafts then see what was found last (as the authors ran it)."
     )
+    follows: Literal["paper", "code"] = setting(
+        "paper",
+        "Where ours and the authors' code differ. code: a draft of improbable words alone is not searched for, a concluding "
+        "one as any other; the text ends where the model ends it, whatever is said or repeated before.",
+    )
     max_steps: int = setting(10, "Sentences of the answer.", at_least=1)
+    max_searches: int | None = setting(None, "Searches a question may take; further drafts stand (none: no limit).", at_least=1)
 
     name: ClassVar[str] = "flare"
 
@@ -76,51 +87,70 @@ class Flare(GenerationSettings):
 
     @property
     def needs(self) -> Capabilities:
-        return Capabilities(logprobs=True)
+        return Capabilities(logprobs=True) if self.reader is None else Capabilities()
+
+    def check_resources(self) -> None:
+        """Raise MissingCapability for a reader that does not tell how probable its words were."""
+        require(self.name, "reader", self.reader, Capabilities(logprobs=True))
 
     async def __call__(self, question: Question) -> Answer:
+        model = self.reader or self.model
         chain: list[str] = []
         doubt = 0.0
         read: dict[str, Passage] = {}
         held: tuple[Passage, ...] = ()
         prompt = ask(REASON, question)
+        searched = int(self.search_first)
         if self.search_first:
             held = await in_turns(self.retriever, [question.text], self.k)
             read |= {passage.id: passage for passage in held}
-        gate = Gate(LeastLikely(), decisive(1.0 - self.theta))
+        gate = Gate(LeastLikely(), decisive(1.0 - self.theta), silent=_never if self._as_code else says_nothing)
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, held, " ".join(chain))
-            verdict = await gate(self.model, prompt, self.decoding(SENTENCE_STOPS))
-            measured = verdict.measured
-            queries = await self._queries(question, chain, measured.greedy) if verdict.fired else []
+            measured, ends = await self._sentence(model, prompt)
+            looks = gate.judge(measured).fired and (self.max_searches is None or searched < self.max_searches)
+            queries = await self._queries(question, chain, measured.greedy) if looks else []
+            searched += bool(queries)
             if found := await in_turns(self.retriever, queries, self.k):
                 held = found if self.search_first else ()
                 read |= {passage.id: passage for passage in found}
                 prompt = ask(REASON, question, found, " ".join(chain))
-                measured = await gate.signal.measure(self.model, prompt, self.decoding(SENTENCE_STOPS))
+                measured, ends = await self._sentence(model, prompt)
                 events.emit(events.Written(sentence(measured.greedy.text)))
-            drafted = sentence(measured.greedy.text)
-            written = until_it_repeats(drafted)
-            if not written or (adds_nothing(written, chain) and not concludes(written)):
+            drafted = measured.greedy.text.strip() if self._as_code else sentence(measured.greedy.text)
+            written = drafted if self._as_code else until_it_repeats(drafted)
+            if not written or (not self._as_code and adds_nothing(written, chain) and not concludes(written)):
                 break
             chain.append(written)
             doubt = max(doubt, measured.uncertainty)
-            if concludes(written) or written != drafted:
+            if ends if self._as_code else concludes(written) or written != drafted:
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
         evidence, uncertainty = tuple(read.values()), doubt if chain else None
-        answer = await answer_to(self.model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty)
-        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        answer = await answer_to(model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty, self.extraction)
+        return await self.asked_again(model, question, answer)
 
-    async def _queries(self, question: Question, chain: list[str], draft: Generation) -> list[str]:
+    @property
+    def _as_code(self) -> bool:
+        return self.follows == "code"
+
+    async def _sentence(self, model: LanguageModel, prompt: Prompt) -> tuple[Measured, bool]:
+        """The next sentence with its doubt, and whether the model ends with it. The code cuts it out of what is written."""
+        said = await model.generate(prompt, self.decoding(CHAIN_STOPS if self._as_code else SENTENCE_STOPS))
+        first = _first_sentence(said) if self._as_code else said
+        return Measured(first, least_likely(first)), first.text == said.text and said.finish != "length"
+
+    async def _queries(self, question: Question, chain: Sequence[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.
 
         The question itself where nothing is left of the draft, or nothing was said; before what is left of the answer that a
         conclusion names, which does not tell what it is about. What goes round in circles is searched for once."""
-        drafted = until_it_repeats(sentence(draft.text))
+        if self._as_code and (self.query == "masked" or not draft.text.strip()):
+            return [words] if (words := certain_words(draft, self.beta)) else []
+        drafted = draft.text.strip() if self._as_code else until_it_repeats(sentence(draft.text))
         if self.query == "masked" or not drafted:
             words = until_it_repeats(certain_words(draft, self.beta))
-            return [f"{question.text} {final_answer(words)}".strip() if concludes(drafted) else words or question.text]
+            return [f"{question.text} {read_reply(words).conclusion}".strip() if concludes(drafted) else words or question.text]
         passage = " ".join([question.text, *chain, drafted])
         return await questions_about(self.model, passage, draft, self.beta, self.decoding(SHORT_STOPS)) or [drafted]
 
@@ -132,3 +162,17 @@ async def questions_about(model: LanguageModel, passage: str, draft: Generation,
     prompts = [Prompt(ASK_FOR, f'{passage} "{span}"') for span in uncertain_spans(draft, beta)]
     replies = await gather(*(model.generate(prompt, decoding) for prompt in prompts))
     return [text for reply in replies if (text := reply.text.strip())]
+
+
+def _never(_: str) -> bool:
+    return False
+
+
+def _first_sentence(said: Generation) -> Generation:
+    """Up to the end of the first sentence."""
+    words = map(re.escape, split_sentences(said.text)[0].split())
+    found = re.compile(r"\s*" + r"\s+".join(words)).match(said.text)
+    text = said.text[: found.end() if found else 0]
+    ends = accumulate(len(token.text) for token in said.tokens)
+    tokens = tuple(token for token, end in zip(said.tokens, ends, strict=True) if end - len(token.text) < len(text))
+    return replace(said, text=text, tokens=tokens)

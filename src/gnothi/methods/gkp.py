@@ -15,10 +15,9 @@ from gnothi.concurrency import gather
 from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, until_it_repeats
 from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance
-from gnothi.methods.steps.repetition import until_it_repeats
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.protocols import LanguageModel
@@ -78,7 +77,8 @@ class GeneratedKnowledge(AnsweringSettings):
             return Candidate(source, chosen.text, chosen.uncertainty, evidence=shown)
         measured = await Perplexity().measure(reader, prompt, self.decoding(SHORT_STOPS))
         said = " ".join(measured.greedy.text.split())
-        text = as_choice(short_answer(until_it_repeats(said), question.text), question.choices)
+        once = until_it_repeats(said)
+        text = as_choice(self.extraction.short(once, question.text), question.choices)
         # What goes round in circles is surer of itself with every round.
-        uncertainty = measured.uncertainty if until_it_repeats(said) == said else math.inf
+        uncertainty = measured.uncertainty if once == said else math.inf
         return Candidate(source, text, uncertainty, evidence=shown)

@@ -14,7 +14,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.filtering.utility import best
 from gnothi.methods.steps.external import Showing, candidates, shown
 from gnothi.methods.steps.from_memory import GatedSettings
-from gnothi.methods.steps.gating import Gating
+from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.multiple_choice import WithoutChoices
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reflection import Subject, about_question, query, reflect, revise, subjects
@@ -67,7 +67,7 @@ class IEKR(GatedSettings):
     # The reader that `gnothi train reader` made (docs/results/iekr.md) was taught to answer at once; a gate has thresholds that
     # were chosen for the model itself.
     defaults_for: ClassVar[ModelDefaults] = ModelDefaults(LAB, {"reader": LAB_READER, "reason": False}, ("gate",))
-    gating: ClassVar[Gating] = Gating("gate", "gate_threshold", "reader")
+    gating: ClassVar[GateSpec] = GateSpec("gate", "gate_threshold", "reader")
 
     @property
     def needs(self) -> Capabilities:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.steps import repetition
 from gnothi.methods.steps.chain import conclude
-from gnothi.methods.steps.parsing import as_choice, concludes, final_answer, sentence
+from gnothi.methods.steps.extraction import IRCOT
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence, split_sentences
 from gnothi.methods.steps.prompts import REASON, ask, require_text
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.types import Answer, Passage, Question
 
+# The code's: what draws a conclusion states no fact to search with, and these words are left out of queries.
+_REASONS = re.compile(r"(?i:thus[ ,]|so[ ,]|that is,|therefore|hence)|.*\d [+-] \d(?:[\d,]*\.?\d)? = \d")
+_ASKING = frozenset("who what when where why which how does is".split())
+
 
 @dataclass(frozen=True, slots=True)
-class IRCoT(GenerationSettings):
+class IRCoT(MethodSettings):
     """Retrieve with the question, then one sentence and one retrieval in turns; a reader answers from all passages."""
 
     model: LanguageModel
@@ -25,45 +31,69 @@ class IRCoT(GenerationSettings):
     k: int = setting(4, "K: passages per retrieval.", at_least=1)
     max_steps: int = setting(8, "Sentences of the chain.", at_least=1)
     max_passages: int = setting(15, "Passages collected over all steps.", at_least=1)
-    reread: bool = setting(True, "Answer by a new chain over all passages; false: conclude the chain that collected them.")
+    follows: Literal["paper", "code"] = setting(
+        "paper",
+        "Where paper and authors' code differ. code: queries are the last sentence that states a fact, without words such as "
+        "who and is; a repeated sentence ends nothing; the same text is one passage; the last sentence is not searched for.",
+    )
 
     name: ClassVar[str] = "ircot"
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        return await self.going_on(question, await self._search(question.text, ()))
+        return await self.going_on(question, await self.first(question))
+
+    async def first(self, question: Question) -> tuple[Passage, ...]:
+        """What the search for the question finds."""
+        return await self._search(self._query(question, ()), ())
 
     async def going_on(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
         """The answer after the turns that follow a first search, which found ``passages``."""
         chain: list[str] = []
         for _ in range(self.max_steps):
-            prompt = ask(REASON, question, passages, " ".join(chain))
-            next_sentence = sentence((await self.model.generate(prompt, self.decoding(SENTENCE_STOPS))).text)
-            if not next_sentence or next_sentence in chain:
+            next_sentence = await self._next(question, passages, chain)
+            if not next_sentence or (next_sentence in chain and not self._as_code):
                 break
             chain.append(next_sentence)
             events.emit(events.Drafted(next_sentence, None))
-            if concludes(next_sentence):
+            if IRCOT.match(next_sentence) or len(chain) == self.max_steps if self._as_code else concludes(next_sentence):
                 break
-            passages = await self._search(next_sentence, passages)
-        answer = await self._read(question, passages, () if self.reread else tuple(chain))
-        return await repetition.reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+            passages = await self._search(self._query(question, chain), passages)
+        return await self.asked_again(self.model, question, await self._read(question, passages))
+
+    @property
+    def _as_code(self) -> bool:
+        return self.follows == "code"
+
+    async def _next(self, question: Question, passages: tuple[Passage, ...], chain: Sequence[str]) -> str:
+        """The next sentence, blank where there is none. The code has a line written and takes its first."""
+        prompt = ask(REASON, question, passages, " ".join(chain))
+        said = await self.model.generate(prompt, self.decoding(SHORT_STOPS if self._as_code else SENTENCE_STOPS))
+        return split_sentences(said.text)[0] if self._as_code else sentence(said.text)
+
+    def _query(self, question: Question, chain: Sequence[str]) -> str:
+        if not self._as_code:
+            return chain[-1] if chain else question.text
+        facts = [one for one in chain if not _REASONS.match(one)]
+        return " ".join(word for word in (facts or [question.text])[-1].split() if word.lower() not in _ASKING)
 
     async def _search(self, query: str, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """``passages`` and what the query finds beyond them, up to the limit."""
-        if len(passages) >= self.max_passages:
+        if len(passages) >= self.max_passages or not query:
             return passages
-        found = [scored.passage for scored in await self.retriever.search(query, self.k)]
-        known = {passage.id for passage in passages}
-        return (*passages, *(passage for passage in found if passage.id not in known))[: self.max_passages]
+        known = {self._same(passage): passage for passage in passages}
+        for found in await self.retriever.search(query, self.k):
+            known.setdefault(self._same(found.passage), found.passage)
+        return tuple(known.values())[: self.max_passages]
 
-    async def _read(self, question: Question, passages: tuple[Passage, ...], chain: tuple[str, ...]) -> Answer:
-        so_far = " ".join(chain)
-        if answer := final_answer(so_far):
-            return Answer(as_choice(answer, question.choices), so_far, passages)
-        prompt = ask(REASON, question, passages, so_far)
+    def _same(self, passage: Passage) -> object:
+        """What makes two passages one."""
+        return (passage.title, passage.text) if self._as_code else passage.id
+
+    async def _read(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
+        """By a new chain over all passages."""
+        prompt = ask(REASON, question, passages)
         measured = await Perplexity().measure(self.model, prompt, self.decoding(CHAIN_STOPS))
-        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
-        if self.reread:
-            events.emit(events.Written(conclusion.rationale))
+        conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
+        events.emit(events.Written(conclusion.rationale))
         return Answer(as_choice(conclusion.answer, question.choices), conclusion.rationale, passages, measured.score)

@@ -7,25 +7,21 @@ found only passages judged useful are read (3.4), and the quizzes' answers are s
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
-from gnothi.filtering.utility import References, Useful
-from gnothi.methods.steps.gating import Agreement
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.filtering.utility import DemonstrationSource, References, Useful
+from gnothi.methods.steps.gating import GateSpec
+from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEFUL, ask, require_text
-from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
-from gnothi.methods.steps.reader import Reason, reasons_about
-from gnothi.methods.steps.repetition import reread
+from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order, each_once
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
-from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.assessment import Assessment, Schedule
 from gnothi.signals.judge import says_yes
@@ -34,7 +30,7 @@ from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Task
 
 
 @dataclass(frozen=True, slots=True)
-class KEQA(GenerationSettings):
+class KEQA(SplitSettings):
     """Splits the question into quizzes, looks up those answered inconsistently, and reads what a judge finds useful."""
 
     model: LanguageModel
@@ -43,11 +39,6 @@ class KEQA(GenerationSettings):
     utility_judge: LanguageModel | None = resource("Model that says whether a passage is useful.")
     reader: LanguageModel | None = resource("Model that answers quizzes from passages.")
     reference: DemonstrationSource | None = resource("Utility reference: where the utility judge's demonstrations come from.")
-    decompose: Reason = setting(
-        "auto",
-        "Split the question into quizzes; false (ablation): the question is the only quiz; auto: where one fact does not seem "
-        "enough.",
-    )
     max_quizzes: int = setting(20, "A longer list is not used: the question is the only quiz then.", at_least=1)
     assess: bool = setting(True, "Ask the model first; false (ablation, without QKE): every quiz is looked up.")
     tries: int = setting(5, "N_c: answers to each quiz.", at_least=1)
@@ -70,7 +61,8 @@ class KEQA(GenerationSettings):
     )
     references: References = setting(
         "nearest",
-        "The utility judge's demonstrations, where there is a utility reference (else fixed ones); none: no demonstrations.",
+        "The utility judge's demonstrations, where there is a utility reference (else fixed ones): the nearest ones, the best "
+        "last or best_first (the authors' code), random ones, or none.",
     )
     shots: int = setting(8, "Demonstrations from the utility reference.", at_least=1)
     shots_per_label: int = setting(2, "Of these at least as many useful ones, and useless ones.", at_least=0)
@@ -84,11 +76,15 @@ class KEQA(GenerationSettings):
         True, "For the summary, let the model state each quiz's answer as a sentence; false: quiz and answer side by side."
     )
     yes_no: bool | None = setting(None, "The question asks for yes or no (none: by its wording).")
-    max_list_tokens: int = setting(300, "Tokens the list of quizzes may have.", at_least=1)
 
     name: ClassVar[str] = "keqa"
-    gating: ClassVar[Agreement] = Agreement(
-        "alpha", "tries", "assess", "schedule", ("tries", "temperature", "top_p", "decompose", "judge")
+    gating: ClassVar[GateSpec] = GateSpec(
+        None,
+        "alpha",
+        tries="tries",
+        asks="assess",
+        schedule="schedule",
+        depends_on=("tries", "temperature", "top_p", "decompose", "judge"),
     )
 
     def check_settings(self) -> None:
@@ -103,11 +99,7 @@ class KEQA(GenerationSettings):
         yes_no = self.yes_no
         if yes_no is None:
             yes_no = not question.choices and asks_yes_or_no(question.text)
-        quizzes = whole(question.text)
-        if reasons_about(self.decompose, question, self.model):
-            quizzes = await split_up(
-                self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_quizzes
-            )
+        quizzes = await self.parts_of(question, self.model, self.max_quizzes)
         # The answer to a single quiz is the answer, unless the question wants it in another form: yes or no, or a choice.
         # Quizzes are asked without the choices, among which a model that knows nothing may well be consistent.
         only = quizzes[0].text if len(quizzes) == 1 and not question.choices else ""
@@ -120,11 +112,13 @@ class KEQA(GenerationSettings):
         answer, rationale = solved[0].answer, ""
         if not alone:
             reader = self.reader or self.model
-            whole_answer = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences)
+            whole_answer = await summarise(
+                self.model, reader, question, solved, yes_no, self.max_tokens, self.sentences, self.extraction
+            )
             answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
             rationale = whole_answer.rationale
         found = Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
-        return await reread(self.reader or self.model, question, found, self.decoding(SHORT_STOPS))
+        return await self.asked_again(self.reader or self.model, question, found)
 
     @property
     def _nucleus(self) -> float:
@@ -137,7 +131,11 @@ class KEQA(GenerationSettings):
     async def _solve(self, quiz: Question, yes_no: bool) -> Solved:
         """From memory where the tries agree (section 3.3), else from the passages picked (section 3.4)."""
         task = self._told(ANSWER_YES_NO if yes_no else ANSWER)
-        read = _yes_or_no if yes_no else partial(short_answer, question=quiz.text)
+
+        def read(reply: str) -> str:
+            answer = self.extraction.short(reply, "" if yes_no else quiz.text)
+            return yes_or_no(answer) if yes_no else answer
+
         guess, disagreement = "", None
         if self.assess:
             assessment = Assessment(self._same, read, self.tries, self.alpha, self.schedule)
@@ -176,7 +174,3 @@ class KEQA(GenerationSettings):
 
     def _told(self, task: Task) -> Task:
         return task if self.demonstrations else replace(task, demonstrations=())
-
-
-def _yes_or_no(reply: str) -> str:
-    return yes_or_no(short_answer(reply))

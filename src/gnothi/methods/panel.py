@@ -9,7 +9,7 @@ from typing import ClassVar, get_args
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
-from gnothi.signals.base import Measured, Signal
+from gnothi.signals.base import Asked, Measured, Signal
 from gnothi.signals.kinds.gram import Gram
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.panel import Panel
@@ -21,7 +21,8 @@ class EverySignal(ReaderSettings):
     """An answer from memory, and every signal's uncertainty of it.
 
     The answer is that of ``cot``, or of ``direct`` with ``reason=false``: what stands for never retrieving when the recorded
-    scores are replayed as gates. Signals that the model, or the settings, cannot give are left out. ``gram`` is measured at the
+    scores are replayed as gates. Signals that the model, or the settings, cannot give are left out, and those that ask further
+    questions (``Asked``), but for the one that ``signal`` names. ``gram`` is measured at the
     place that the settings name, and at all other sites and positions as ``gram.SITE.POSITION``.
     """
 
@@ -43,7 +44,10 @@ class EverySignal(ReaderSettings):
         """Those that the model and the settings can give, by the names that scores are recorded under."""
         found: dict[str, Signal] = {}
         for name in registry.within(self.model.capabilities, self.probe):
-            found[name] = signal = self.make_signal(name)
+            signal = self.make_signal(name)
+            if isinstance(signal, Asked) and name != self.signal:
+                continue
+            found[name] = signal
             if isinstance(signal, Gram):
                 found |= _elsewhere(signal)
         return found

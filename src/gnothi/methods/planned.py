@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.steps.gating import AnyGating
-from gnothi.methods.steps.settings import SECTION, ModelDefaults, measured_by, settings_of
+from gnothi.methods.registry import METHODS, MethodSpec
+from gnothi.methods.steps.gating import GateSpec
+from gnothi.methods.steps.settings import ModelDefaults, SelfKnowledge, measured_by, measured_settings
+from gnothi.models.identity import declaration_of
 from gnothi.models.of_function import as_model
-from gnothi.protocols import LanguageModel, Method, Retriever
-from gnothi.retrieval.given import as_retriever
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.retrieval.foreign import as_retriever
 from gnothi.signals import registry as signals
+from gnothi.signals.kinds.self_report import KNOW
+from gnothi.signals.registry import SECTION
 
 MODEL_SECTION = "model"
 INDEX_SECTION = "index"
@@ -29,27 +33,31 @@ _NO_SETTINGS = frozenset("method model index graph seed limit format out calibra
 class PlannedMethod:
     """``values`` holds every setting with its value; ``given`` those that somebody gave, with where; ``named`` is what fills
     its fields for further models, indexes and the like: protocol and name, or the object itself. ``variant`` is its label in
-    a study."""
+    a study, ``warning`` what may mislead about it."""
 
     name: str
     values: Mapping[str, Any]
     given: Mapping[str, Given]
     named: Mapping[str, tuple[type, Any]]
+    spec: MethodSpec
     variant: str = ""
+    warning: str = ""
 
     @property
-    def gating(self) -> AnyGating | None:
-        return methods.gating_of(self.name)
+    def gate(self) -> GateSpec | None:
+        """With its signal and threshold; None for a method without one, or with one whose threshold cannot be chosen."""
+        gate = self.spec.gate
+        return None if gate is None else gate.of(self.values)
 
     @property
     def never_retrieves(self) -> bool:
         """Whether its gate was told never to fire."""
-        return self.gating is not None and self.values[self.gating.threshold] == float("inf")
+        return (gate := self.gate) is not None and self.values[gate.key] == float("inf")
 
     @property
     def always_retrieves(self) -> bool:
         """Whether its gate was told to fire always."""
-        return self.gating is not None and self.gating.open is not None and bool(self.values[self.gating.open])
+        return (gate := self.gate) is not None and gate.open is not None and bool(self.values[gate.open])
 
     @property
     def models(self) -> list[Any]:
@@ -58,7 +66,7 @@ class PlannedMethod:
 
     def speaker(self, model: Any) -> Any:
         """The model that its gate listens to: ``model``, unless a setting names another."""
-        _, named = self.named.get(self.gating.speaker or "", (None, model)) if self.gating else (None, model)
+        _, named = self.named.get(((gate := self.gate) and gate.speaker) or "", (None, model))
         return named
 
     def changed(self, values: Mapping[str, Any], source: str) -> PlannedMethod:
@@ -66,86 +74,93 @@ class PlannedMethod:
         given = {key: Given(value, source) for key, value in values.items()}
         return replace(self, values={**self.values, **values}, given={**self.given, **given})
 
-    def with_model(self, model: Any) -> PlannedMethod:
-        """With the defaults that the method itself has for that main model."""
-        own: ModelDefaults | None = getattr(methods.find(self.name), "defaults_for", None)
-        if own is None or model != own.model or {*own.values, *own.others} & self.given.keys():
-            return self
-        wanted = methods.optional_resources(self.name)
-        named = {key: (wanted[key], value) for key, value in own.values.items() if key in wanted}
-        return replace(self.changed(own.values, f"the default for {model}"), named={**self.named, **named})
 
-    def made(self, resources: Mapping[str, object]) -> Method:
-        """Ready to answer; ``resources`` fill its fields. Raises InvalidSetting or MissingCapability."""
-        optional = methods.optional_resources(self.name)
-        return methods.make(self.name, resources, {key: value for key, value in self.values.items() if key not in optional})
+def plan_methods(given: Sequence[object], settings: Settings, model: Any = None) -> tuple[PlannedMethod, ...]:
+    """The methods (as for ``methods.spec``) with what was given to each: plain keys that it has, and those under its name
+    (``seakr.threshold``), which win over plain ones of the same layer or one below; and with the defaults that they have for
+    the main ``model``. Text becomes typed values here, and nowhere behind it.
 
-
-def plan_methods(names: Sequence[str], settings: Settings) -> tuple[PlannedMethod, ...]:
-    """The methods with what was given to each: plain keys that it has, and those under its name (``seakr.threshold``), which
-    win over plain ones of the same layer or one below. Text becomes typed values here, and nowhere behind it.
-
-    A plain key must be a setting of at least one of ``names``, or else of signals: ``samples`` is ``signal.samples``. That
-    must be a setting of a signal that one of them measures. Sections of methods that do not take part are left alone, so that
-    one file serves many runs. Raises UnknownName (for names and settings) and InvalidSetting.
+    A plain key must be a setting of at least one of them, or else of signals: ``samples`` is ``signal.samples``. That
+    must be a setting of a signal that one of them measures. What a file or the environment says, which serve many commands,
+    may also be for other methods and signals. Raises UnknownName (for names and settings) and InvalidSetting.
     """
-    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
-    plain = _qualified(plain, {key for name in names for key in methods.settings_of(name)})
-    check_keys(plain, names)
-    planned = tuple(_planned(name, plain, settings.section(name)) for name in dict.fromkeys(names))
-    for key, one in plain.items():
-        if all(key not in method.given and not _superseded(method.name, one, method.given) for method in planned):
-            _refuse_unmeasured(key, one, planned)
+    known = {one.name: one for one in map(methods.spec, given)}
+    sections = {*SERVER_SECTIONS, *METHODS.names()}
+    settings.check_sections(sections - known.keys(), [*known])
+    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *sections})
+    own = {name: settings.section(name) for name in known}
+    plain = _qualified(plain, {key for one in known.values() for key in one.settings})
+    check_keys(plain, [*known])
+    planned = tuple(_planned(one, plain, own[one.name], model) for one in known.values())
+    for key, value in plain.items():
+        unused = all(key not in method.given and not _superseded(method.name, value, method.given) for method in planned)
+        if unused and not value.shared:
+            _refuse_unmeasured(key, value, planned)
     return planned
 
 
-def _planned(name: str, plain: Mapping[str, Given], own: Mapping[str, Given]) -> PlannedMethod:
-    known = methods.settings_of(name)
-    given = _stronger(plain, _qualified(own, known), known)
-    wanted = methods.optional_resources(name)
+def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Given], model: Any) -> PlannedMethod:
+    name, wanted = known.name, known.optional
+    given = _stronger(plain, _qualified(own, known.settings), known.settings)
     objects = {
-        key: _adapted(one.value, wanted[key], key)
+        key: fitting(one.value, wanted[key], key)
         for key, one in given.items()
         if key in wanted and not isinstance(one.value, str | None)
     }
-    for key, value in objects.items():
-        check_fits(value, wanted[key], key)
     given |= {key: given[key]._replace(value=name_of(value)) for key, value in objects.items()}
     of_signals = {key: one for key, one in given.items() if key.startswith(_OF_SIGNALS)}
-    values = config.check({key: one for key, one in given.items() if key not in of_signals}, known, f"method {name}")
-    has = settings_of_signals(name, values)
+    values = config.check({key: one for key, one in given.items() if key not in of_signals}, known.settings, f"method {name}")
+    defaults = {key: one.default for key, one in known.settings.items()}
+    has = measured_settings(known.method, defaults | values)
     for key, one in of_signals.items():
         if key in has:
-            values |= config.check({key: one}, known, f"method {name}")
+            values |= config.check({key: one}, known.settings, f"method {name}")
         else:
             del given[key]
             if key in own and not _superseded(name, one, given):
-                _refuse_unmeasured(key, one, [PlannedMethod(name, values, given, {})])
-    methods.check(name, values)
+                _refuse_unmeasured(key, one, [PlannedMethod(name, values, given, {}, known)])
+    methods.check(known, values)
     named = {
         key: (wanted[key], objects.get(key, value)) for key, value in values.items() if key in wanted and value is not None
     }
-    defaults = {key: one.default for key, one in known.items() if key in has or not key.startswith(_OF_SIGNALS)}
-    return PlannedMethod(name, defaults | values, given, named)
+    defaults = {key: value for key, value in defaults.items() if key in has or not key.startswith(_OF_SIGNALS)}
+    planned = PlannedMethod(name, defaults | values, given, named, known)
+    special: ModelDefaults | None = getattr(known.method, "defaults_for", None)
+    if special is not None and model == special.model and given.keys().isdisjoint({*special.values, *special.others}):
+        further = {key: (wanted[key], value) for key, value in special.values.items() if key in wanted}
+        planned = replace(planned.changed(special.values, f"the default for {model}"), named=named | further)
+    return replace(planned, warning=_untrained(planned, model)) if hasattr(known.method, "asks_self_knowledge") else planned
 
 
-def settings_of_signals(name: str, values: Mapping[str, Any]) -> set[str]:
-    """The keys of the settings of all signals that the method measures with these values."""
-    with_defaults = {key: one.default for key, one in methods.settings_of(name).items()} | dict(values)
-    return {key for signal in measured_by(methods.find(name), with_defaults) for key in settings_of(signal)}
+def _untrained(method: PlannedMethod, model: Any) -> str:
+    """A warning where its filter listens to a model that nobody trained for it; ``model`` is the main one. Models given as
+    objects do not say."""
+    asks: SelfKnowledge = method.spec.method.asks_self_knowledge  # type: ignore[attr-defined]
+    _, judge = method.named.get("judge", (None, model))
+    if method.values[asks.key] != asks.value or not isinstance(judge, str):
+        return ""
+    declared = declaration_of(judge)
+    if declared.trained == "self-knowledge" or KNOW.name in (declared.tasks or ()):
+        return ""
+    return (
+        f"{method.name}: nobody trained the model {judge!r} to say what it knows, by which the filter goes. Train it with "
+        f"`gnothi train self-knowledge`, or have it asked whether a sentence is useful: the setting {asks.instead}."
+    )
 
 
 def takes(name: str, settings: Settings) -> set[str]:
     """The keys of the settings that count for the method: not those of signals that it does not measure."""
-    given = _stronger(settings.given, settings.section(name), known := methods.settings_of(name))
-    has = settings_of_signals(name, {key: one.value for key, one in given.items()})
-    return {key for key in known if key in has or not key.startswith(_OF_SIGNALS)}
+    known = methods.spec(name)
+    given = _stronger(settings.given, settings.section(name), known.settings)
+    defaults = {key: one.default for key, one in known.settings.items()}
+    has = measured_settings(known.method, defaults | {key: one.value for key, one in given.items()})
+    return {key for key in known.settings if key in has or not key.startswith(_OF_SIGNALS)}
 
 
 def _superseded(name: str, one: Given, given: Mapping[str, Given]) -> bool:
     """Whether the signal was named nearer to the command than its setting, as where a run is repeated with another signal."""
-    gating = methods.gating_of(name)
-    named = (given.get(key) for key in (SECTION, gating.signal if gating else None) if key)
+    gate = methods.spec(name).gate
+    named = (given.get(key) for key in (SECTION, gate.signal_key if gate else None) if key)
     return any(other.layer > one.layer for other in named if other)
 
 
@@ -153,20 +168,15 @@ def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod])
     """Raise InvalidSetting for a setting that none of the signals has that the methods measure."""
     told = []
     for method in planned:
-        measured = measured_by(methods.find(method.name), method.values) or ["perplexity"]
-        has = sorted(settings_of_signals(method.name, method.values))
+        measured = measured_by(method.spec.method, method.values) or ["perplexity"]
+        has = sorted(measured_settings(method.spec.method, method.values))
         told.append(f"{method.name} measures {' and '.join(measured)}, with the settings: {', '.join(has) or 'none'}")
     source = f" (from {given.source})" if given.source else ""
-    having = [name for name in signals.names() if key in settings_of(name)]
+    having = [name for name in signals.names() if key in signals.settings_of(name)]
     raise InvalidSetting(
         f"setting {key!r}{source}: no signal that is measured has it ({'; '.join(told)}). Name a signal that has it "
         f"({', '.join(having)}), or leave it out."
     )
-
-
-def _adapted(value: Any, protocol: type, key: str) -> Any:
-    """A function as a model or an index, where the field takes one."""
-    return as_model(value) if protocol is LanguageModel else as_retriever(value, key) if protocol is Retriever else value
 
 
 def name_of(source: Any) -> str:
@@ -174,8 +184,11 @@ def name_of(source: Any) -> str:
     return source if isinstance(source, str) else str(getattr(source, "name", type(source).__name__))
 
 
-def check_fits(value: object, protocol: type, key: str) -> None:
-    """Raise InvalidSetting for an object that is not of the protocol."""
+def fitting(value: Any, protocol: type, key: str) -> Any:
+    """A name as it is, an object of the protocol, or a function in its place, as one. Raises InvalidSetting for any other."""
+    if value is None or isinstance(value, str):
+        return value
+    value = as_model(value) if protocol is LanguageModel else as_retriever(value, key) if protocol is Retriever else value
     if isinstance(value, type) or not isinstance(value, protocol):
         what = f"the class {value.__name__}" if isinstance(value, type) else f"an object of the class {type(value).__name__}"
         lacking = sorted(name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name))
@@ -184,15 +197,16 @@ def check_fits(value: object, protocol: type, key: str) -> None:
         raise InvalidSetting(
             f"{key}: got {what}, expected {expected} or an object that does what {protocol.__name__} says.{lacks}"
         )
+    return value
 
 
 def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collection[str] = ()) -> None:
     """Raise InvalidSetting for a flag given as a setting, UnknownName for a key that none of the methods has, nor ``further``
     lists."""
-    known = {name: methods.settings_of(name) for name in names}
+    known = {name: methods.spec(name).settings for name in names}
     union = {*further, *(key for one in known.values() for key in one)}
     for key, given in plain.items():
-        if key in union:
+        if key in union or (given.shared and _of_any(key)):
             continue
         if key in _NO_SETTINGS:
             raise InvalidSetting(
@@ -206,6 +220,17 @@ def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collec
         if "." in key and not key.startswith(_OF_SIGNALS):
             valid += [f"{name}.{one}" for name, settings in known.items() for one in settings]
         raise UnknownName(f"setting of {' and '.join(known) or 'no method'} (from {given.source})", key, valid)
+
+
+def _of_any(key: str) -> bool:
+    """Whether any method at all has the setting, or one of signals of that name."""
+    return any({key, f"{_OF_SIGNALS}{key}"} & methods.spec(name).settings.keys() for name in methods.names())
+
+
+def check_sections(settings: Settings, names: Iterable[str]) -> None:
+    """As ``Settings.check_sections``, where the methods of these names take part."""
+    taking = list(dict.fromkeys(names))
+    settings.check_sections({*METHODS.names(), *SERVER_SECTIONS}.difference(taking), taking)
 
 
 def _qualified(given: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:

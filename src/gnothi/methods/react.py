@@ -12,31 +12,30 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
+from gnothi.methods.steps.parsing import as_choice, concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import keywords
-from gnothi.methods.steps.react.browsing import Browser
-from gnothi.methods.steps.react.format import (
+from gnothi.methods.steps.react_format import (
     ACTION_STOPS,
     FINISH_STOPS,
     NO_ACTION,
     REACT,
     STOPS,
     Action,
+    Browser,
     Turn,
     parse_turn,
     written,
 )
-from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)
-class ReAct(GenerationSettings):
+class ReAct(MethodSettings):
     """Thinks, searches, looks up and finishes in turns, reading what came of each action."""
 
     model: LanguageModel
@@ -109,8 +108,8 @@ class ReAct(GenerationSettings):
         return await browser.search(action.argument) if action.kind == "search" else browser.lookup(action.argument)
 
     async def _answer(self, question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
-        finished = as_choice(short_answer(text, question.text), question.choices)
-        return await reread(self.model, question, Answer(finished, "\n".join(turns), browser.seen), self.decoding(SHORT_STOPS))
+        finished = as_choice(self.extraction.short(text, question.text), question.choices)
+        return await self.asked_again(self.model, question, Answer(finished, "\n".join(turns), browser.seen))
 
     # --- by sentences --------------------------------------------------------------------------------------------------
 
@@ -128,7 +127,8 @@ class ReAct(GenerationSettings):
             chain.append(thought)
             if concludes(thought):
                 break
-        return await answer_to(self.model, ask(REASON, question, seen, " ".join(chain)), self.decoding(SHORT_STOPS), seen)
+        prompt = ask(REASON, question, seen, " ".join(chain))
+        return await answer_to(self.model, prompt, self.decoding(SHORT_STOPS), seen, None, self.extraction)
 
     async def _think(self, question: Question, seen: tuple[Passage, ...], chain: list[str]) -> str:
         prompt = ask(REASON, question, seen, " ".join(chain))

@@ -14,7 +14,7 @@ from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import setting
+from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.replies import says_nothing
@@ -27,6 +27,7 @@ class ReFeed(ReaderSettings):
 
     model: LanguageModel
     retriever: Retriever
+    reader: LanguageModel | None = resource("Model that answers, perhaps one trained by gnothi train reader.")
     answers: int = setting(5, "First answers to search with; more than one: sampled (diverse retrieval).", at_least=1)
     k: int = setting(10, "Passages to retrieve for each answer, and to read in all.", at_least=1)
     ensemble: bool = setting(True, "Of first and last answer take the one of lower uncertainty; false: always the last.")
@@ -44,13 +45,14 @@ class ReFeed(ReaderSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        prompt = self.reading(question)
-        first, drafts = await both(self.reply(self.model, prompt), self._drafts(prompt))
+        reader = self.reader or self.model
+        prompt = self.reading(question, model=reader)
+        first, drafts = await both(self.reply(reader, prompt), self._drafts(prompt))
         queries = [question.text if says_nothing(draft) else f"{question.text} {draft}" for draft in drafts]
         passages = await in_turns(self.retriever, queries, self.k)
         if not passages:
             return first
-        last = await self.read(self.model, question, passages)
+        last = await self.read(reader, question, passages)
         if not self.ensemble:
             return last
         answers = {"memory": first, "passages": last}
@@ -59,11 +61,12 @@ class ReFeed(ReaderSettings):
 
     async def _drafts(self, prompt: Prompt) -> list[str]:
         """What the model says from memory, each reply on one line."""
+        reader = self.reader or self.model
         if self.answers == 1:
-            replies = [await self.model.generate(prompt, self.reply_decoding(prompt))]
+            replies = [await reader.generate(prompt, self.reply_decoding(prompt))]
         else:
             sampling = Sampling(self.answers, self.temperature, self.top_k, self.top_p)
             replies = list(
-                (await self.model.sample(prompt, self.answers, sampling.decoding(self.reply_decoding(prompt)))).generations
+                (await reader.sample(prompt, self.answers, sampling.decoding(self.reply_decoding(prompt)))).generations
             )
         return [" ".join(reply.text.split()) for reply in replies]

@@ -12,15 +12,16 @@ from typing import Any, Protocol, cast, runtime_checkable
 from gnothi import config
 from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.complexity import ComplexitySource
-from gnothi.filtering.demonstrations import DemonstrationSource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.filtering.learned import GateSource
-from gnothi.methods.steps.gating import AnyGating
+from gnothi.filtering.utility import DemonstrationSource
+from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.of_function import as_method
 from gnothi.methods.steps.settings import Measuring, check_probe, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
-from gnothi.registry import BUILT_IN, Registry
+from gnothi.registry import BUILT_IN, Own, Registry
 from gnothi.signals import registry as signals
+from gnothi.signals.entailment import Entailment
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, Profile
 
@@ -44,6 +45,7 @@ _PROTOCOLS: Mapping[type, str] = {
     ComplexitySource: "a complexity classifier (a folder made by gnothi train complexity)",
     GateSource: "a learnt gate (a folder made by gnothi calibrate --learn)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
+    Entailment: "a cross-encoder for NLI (a folder or a hub id; none: the model is asked)",
     Probe: "a probe: lab, or a folder made by gnothi train probe",
 }
 """What a method's field may hold, and what a user names in its place."""
@@ -66,22 +68,39 @@ class Description:
     origin: str = BUILT_IN
 
 
+@dataclass(frozen=True, slots=True)
+class MethodSpec:
+    """What a method's class says, read once. ``settings`` are what a user can set, with a name for each resource that the
+    method can do without (those of signals are all there; which of them count depends on the signals that are measured:
+    ``planned``). ``required`` and ``optional`` are its fields for models, retrievers and the like, each with its protocol;
+    users name optional ones like settings. ``gate``: what makes up its gate, whose threshold `gnothi calibrate` chooses."""
+
+    name: str
+    method: type[Method]
+    settings: Mapping[str, config.Setting]
+    required: Mapping[str, type]
+    optional: Mapping[str, type]
+    gate: GateSpec | None
+
+    @property
+    def resources(self) -> dict[str, type]:
+        return {**self.required, **self.optional}
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """To another process by its name."""
+        return spec, (self.name,)
+
+
 def names() -> tuple[str, ...]:
     return METHODS.names()
 
 
-def find(name: str) -> type[Method]:
-    """The class of that name. Raises UnknownName or BrokenPlugin."""
-    return METHODS.find(name)
-
-
-def name_of(given: object) -> str:
-    """The name of a method given by name, as ``module:object``, as a class, or as an async function.
+def spec(given: object) -> MethodSpec:
+    """Of a method given by name, as ``module:object``, as a class, or as an async function.
 
     Raises UnknownName, BrokenPlugin for a module that cannot be imported, InvalidSetting for what is no method."""
-    if isinstance(given, str) and ":" not in given:
-        METHODS.entry(given)
-        return given
+    if isinstance(given, Own) or (isinstance(given, str) and ":" not in given):
+        return _spec_of(given, METHODS.find(given))
     found: Any = METHODS.imported(given) if isinstance(given, str) else as_method(given)
     lacking = [key for key in ("name", "needs", "__call__") if not hasattr(found, key)]
     if not isinstance(found, type) or lacking or not is_dataclass(found):
@@ -91,17 +110,32 @@ def name_of(given: object) -> str:
             f"class that does what gnothi.protocols.Method says (a frozen dataclass).{lacks}"
         )
     known = cast("type[Method]", found)
-    return METHODS.add(known.name, known)
-
-
-def resources_of(name: str) -> dict[str, type]:
-    """The method's fields that hold a model, a retriever or the like, each with its protocol."""
-    return dict(_resources_of(find(name)))
+    return _spec_of(METHODS.add(known.name, known), known)
 
 
 @functools.cache
-def _resources_of(method: type[Any]) -> Mapping[str, type]:
-    """By key, with those of nested settings. Resolving a class's annotations takes milliseconds, and a plan asks many times."""
+def _spec_of(name: str, method: type[Any]) -> MethodSpec:
+    """Resolving a class's annotations takes milliseconds, and a plan asks many times."""
+    without = {item.name for item in fields(method) if item.default is MISSING}
+    resources = _resources_of(method)
+    optional = {key: wanted for key, wanted in resources.items() if key not in without}
+    helps = {item.name: item.metadata.get("help", "") for one in (method, Measuring) for item in fields(cast("Any", one))}
+    named = {
+        key: config.Setting(key, str | None, None, f"{helps[key.rpartition('.')[2]]} Names {_PROTOCOLS[wanted]}.")
+        for key, wanted in optional.items()
+    }
+    return MethodSpec(
+        name,
+        method,
+        config.settings_of(method) | named,
+        {key: wanted for key, wanted in resources.items() if key in without},
+        optional,
+        getattr(method, "gating", None),
+    )
+
+
+def _resources_of(method: type[Any]) -> dict[str, type]:
+    """The fields that hold a model, a retriever or the like, by key, with those of nested settings."""
     hints = typing.get_type_hints(method)
     found: dict[str, type] = {}
     for item in fields(method):
@@ -114,53 +148,19 @@ def _resources_of(method: type[Any]) -> Mapping[str, type]:
     return found
 
 
-def required_resources(name: str) -> dict[str, type]:
-    """Those of its resources that the method cannot do without."""
-    required = {item.name for item in fields(cast("Any", find(name))) if item.default is MISSING}
-    return {key: wanted for key, wanted in resources_of(name).items() if key in required}
-
-
-def optional_resources(name: str) -> dict[str, type]:
-    """Those of its resources that the method can do without: a judge beside the model, say. Users name them like settings."""
-    required = required_resources(name)
-    return {field_name: wanted for field_name, wanted in resources_of(name).items() if field_name not in required}
-
-
-def gating_of(name: str) -> AnyGating | None:
-    """What makes up the method's gate, whose threshold `gnothi calibrate` chooses; None for one without such a gate."""
-    gating: AnyGating | None = getattr(find(name), "gating", None)
-    return gating
-
-
-def settings_of(name: str) -> dict[str, config.Setting]:
-    """What a user can set: the method's settings, and a name for each resource that it can do without. Those of signals are
-    all there; which of them count depends on the signals that are measured (``planned``)."""
-    return dict(_settings_of(find(name)))
-
-
-@functools.cache
-def _settings_of(method: type[Method]) -> Mapping[str, config.Setting]:
-    optional = optional_resources(method.name)
-    helps = {item.name: item.metadata.get("help", "") for one in (method, Measuring) for item in fields(cast("Any", one))}
-    named = {
-        key: config.Setting(key, str | None, None, f"{helps[key.rpartition('.')[2]]} Names {_PROTOCOLS[wanted]}.")
-        for key, wanted in optional.items()
-    }
-    return config.settings_of(method) | named
-
-
 def create(name: str, resources: Mapping[str, object], settings: Mapping[str, object]) -> Method:
     """The method, ready to answer.
 
     ``resources`` maps fields (model, retriever, judge ...) to what fills them; ones the method has no field for are left aside.
     ``settings`` holds texts, plain values or ``config.Given``. Raises UnknownName, InvalidSetting or MissingCapability.
     """
-    return make(name, resources, config.check(settings, config.settings_of(find(name)), f"method {name}"))
+    return make(name, resources, config.check(settings, config.settings_of(spec(name).method), f"method {name}"))
 
 
 def make(name: str, resources: Mapping[str, object], values: Mapping[str, Any]) -> Method:
     """As ``create``, of typed values. Raises InvalidSetting or MissingCapability."""
-    method = config.make(find(name), {**values, **_resources(name, resources)}, f"method {name}")
+    known = spec(name)
+    method = config.make(known.method, {**values, **_resources(known, resources)}, f"method {name}")
     check_probe(method)
     if isinstance(method, _Particular):
         method.check_resources()
@@ -200,38 +200,36 @@ class _Possible(_Unspecified):
     profile = Profile(thresholds=thresholds)
 
 
-def check(name: str, values: Mapping[str, Any]) -> None:
+def check(known: MethodSpec, values: Mapping[str, Any]) -> None:
     """Raise InvalidSetting for typed values, names of resources among them, that fit with no model or index: to be known
     before any is opened."""
-    optional = optional_resources(name)
-    named = [key for key in optional if values.get(key) is not None]
-    plain = {key: value for key, value in values.items() if key not in optional}
-    possible = dict.fromkeys([*required_resources(name), *named], _Possible())
-    check_probe(config.make(find(name), {**plain, **possible}, f"method {name}"))
+    named = [key for key in known.optional if values.get(key) is not None]
+    plain = {key: value for key, value in values.items() if key not in known.optional}
+    possible = dict.fromkeys([*known.required, *named], _Possible())
+    check_probe(config.make(known.method, {**plain, **possible}, f"method {known.name}"))
 
 
 def describe(name: str) -> Description:
     """Summary, resources and settings of the method."""
-    name = name_of(name)
-    method = find(name)
-    resources = required_resources(name)
-    defaults = cast("Any", method)(**dict.fromkeys(resources, _Unspecified()))
+    known = spec(name)
+    method: Any = known.method
+    defaults = method(**dict.fromkeys(known.required, _Unspecified()))
     module = inspect.getmodule(method)
     source = ((module and inspect.getdoc(module)) or method.__module__).partition("\n")[0]
     summary = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
-    own, shared = _own_and_shared(method)
-    origin = METHODS.entry(name).origin
-    return Description(name, summary, source, resources, defaults.needs, own, tuple(shared), origin)
+    own, shared = _own_and_shared(known)
+    origin = METHODS.entry(known.name).origin
+    return Description(known.name, summary, source, known.required, defaults.needs, own, tuple(shared), origin)
 
 
 def shared_settings() -> dict[str, tuple[config.Setting, ...]]:
     """The settings that methods share, by group."""
-    return {group: settings for name in names() for group, settings in _own_and_shared(find(name))[1].items()}
+    return {group: settings for name in names() for group, settings in _own_and_shared(spec(name))[1].items()}
 
 
-def _own_and_shared(method: type[Method]) -> tuple[tuple[config.Setting, ...], dict[str, tuple[config.Setting, ...]]]:
+def _own_and_shared(known: MethodSpec) -> tuple[tuple[config.Setting, ...], dict[str, tuple[config.Setting, ...]]]:
     """A method's settings: its own, and by group those of the bases that have one."""
-    found = dict(_settings_of(method))
+    method, found = known.method, dict(known.settings)
     shared: dict[str, tuple[config.Setting, ...]] = {}
     for base in method.__mro__[1:]:
         if group := vars(base).get("group"):
@@ -247,16 +245,19 @@ def _own_and_shared(method: type[Method]) -> tuple[tuple[config.Setting, ...], d
     return tuple(sorted(found.values(), key=lambda one: one.key not in method.__annotations__)), shared
 
 
-def _resources(name: str, given: Mapping[str, object]) -> dict[str, object]:
-    for field_name, protocol in required_resources(name).items():
+def _resources(known: MethodSpec, given: Mapping[str, object]) -> dict[str, object]:
+    for field_name, protocol in known.required.items():
         if given.get(field_name) is None:
             flag = _FLAGS.get(field_name, f"<--{field_name}>")
-            raise InvalidSetting(f"method {name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}.")
-    for item in fields(cast("Any", find(name))):
+            raise InvalidSetting(
+                f"method {known.name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}."
+            )
+    resources = known.resources
+    for item in fields(cast("Any", known.method)):
         if item.metadata.get("required") and given.get(item.name) is None:
-            what = _PROTOCOLS[resources_of(name)[item.name]]
-            raise InvalidSetting(f"method {name!r} needs {what}: got none. Give one with <--set {item.name}=PATH>.")
-    return {field_name: given[field_name] for field_name in resources_of(name) if given.get(field_name) is not None}
+            what = _PROTOCOLS[resources[item.name]]
+            raise InvalidSetting(f"method {known.name!r} needs {what}: got none. Give one with <--set {item.name}=PATH>.")
+    return {field_name: given[field_name] for field_name in resources if given.get(field_name) is not None}
 
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
@@ -274,7 +275,7 @@ def _alternative(method: Method, capabilities: Capabilities) -> str:
     first = f"Give a model that does as <--set {beside[0]}=MODEL>, or use" if beside else "Use"
     if key is None:
         return f"{first} another model: {other_model}."
-    others = ", ".join(signal for signal in possible if signal != best)
+    others = ", ".join(signal for signal in possible if signal != best and signal.isidentifier())  # no <lambda>
     return (
         f"{first} <--set {key}={best}>" + (f" (or one of: {others})" if others else "") + f", or another model: {other_model}."
     )
@@ -292,7 +293,7 @@ def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str
 
 def _helpers(method: Method) -> list[str]:
     """Fields for further models that were left empty."""
-    optional = optional_resources(method.name)
+    optional = _spec_of(method.name, type(method)).optional
     return [key for key, wanted in optional.items() if wanted is LanguageModel and getattr(method, key) is None]
 
 

@@ -15,7 +15,7 @@ from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.chain import conclude_each
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
 from gnothi.methods.steps.reader import ReaderSettings, asks_for_chain
 from gnothi.methods.steps.requirements import require_task, speaks
@@ -176,9 +176,11 @@ class Rowen(ReaderSettings):
         samples = await model.sample(prompt, self.ways, sampling.decoding(self.reply_decoding(prompt)))
         replies = [one.text for one in samples.generations]
         if asks_for_chain(prompt):
-            answers = [one.answer for one in await conclude_each(model, prompt, replies, self.decoding(SHORT_STOPS))]
+            answers = [
+                one.answer for one in await conclude_each(model, prompt, replies, self.decoding(SHORT_STOPS), self.extraction)
+            ]
         else:
-            answers = [short_answer(reply, question.text) for reply in replies]
+            answers = [self.extraction.short(reply, question.text) for reply in replies]
         return [as_choice(answer, question.choices) for answer in answers]
 
     async def _share(self, question: Question, pairs: Sequence[tuple[str, str]]) -> float:

@@ -6,6 +6,8 @@ which of two ways of answering to trust (3.4).
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import ClassVar, Literal
@@ -14,18 +16,18 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
-from gnothi.methods.steps.gating import Gating, threshold_of
-from gnothi.methods.steps.parsing import as_choice, concludes, sentence, short_answer
+from gnothi.methods.steps.gating import GateSpec, threshold_of
+from gnothi.methods.steps.parsing import as_choice, concludes, concluding, sentence, split_sentences
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
 from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
-from gnothi.methods.steps.repetition import reread
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
+from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
 
 CANDIDATES, CANDIDATES_SIMPLE = 3, 10
@@ -70,15 +72,17 @@ class SeaKR(SignalSettings):
     rationale_score: Literal["chain", "steps"] = setting(
         "chain", "Uncertainty of the rationale strategy: that of its chain, or the mean over its steps (table 12)."
     )
-    kept_in_context: bool = setting(
-        False, "Drafts and re-ranking read the passages kept so far, too (the authors' code); false: each passage alone."
+    follows: Literal["paper", "code"] = setting(
+        "paper",
+        "Where paper and authors' code differ. code: drafts and re-ranking read the passages kept so far; of the N found those "
+        "not kept are tried; both strategies always answer; a conclusion that has to be asked for has its own uncertainty.",
     )
     max_steps: int = setting(7, "Sentences of the rationale.", at_least=1)
     max_passages: int = setting(5, "Passages kept over all steps.", at_least=1)
     reason: Reason = setting("auto", "Simple form: reason step by step; false: a short answer at once; auto: by the question.")
 
     name: ClassVar[str] = "seakr"
-    gating: ClassVar[Gating] = Gating("signal", "threshold", open="always_retrieve")
+    gating: ClassVar[GateSpec] = GateSpec("signal", "threshold", open="always_retrieve")
 
     def check_settings(self) -> None:
         if not self.always_retrieve:
@@ -90,18 +94,19 @@ class SeaKR(SignalSettings):
 
     async def __call__(self, question: Question) -> Answer:
         candidates = await (self._simple(question) if self.form == "simple" else self._multi_hop(question))
-        best = least_uncertain(candidates)
+        best = least_uncertain(candidates, _says_unknown if self._as_code else says_nothing)
         answer = Answer(as_choice(best.text, question.choices), best.rationale, best.evidence, best.score)
-        return await reread(self.model, question, answer, self.decoding(SHORT_STOPS))
+        return await self.asked_again(self.model, question, answer)
 
     # --- several steps -------------------------------------------------------------------------------------------------
 
     async def _multi_hop(self, question: Question) -> list[Candidate]:
         rationale, knowledge = await self._iterate(question)
         strategies = []  # the first wins a tie: knowledge, as in the authors' code
-        if self._strategy != "rationales" and knowledge:
+        answers = bool(knowledge) or self._as_code
+        if self._strategy != "rationales" and answers:
             strategies.append(self._from_knowledge(question, knowledge))
-        if self._strategy != "knowledge" or not knowledge:
+        if self._strategy != "knowledge" or not answers:
             strategies.append(self._from_rationales(question, rationale, knowledge))
         return await gather(*strategies)
 
@@ -111,10 +116,10 @@ class SeaKR(SignalSettings):
         knowledge: tuple[Passage, ...] = ()
         queries: set[str] = set()
         for _ in range(self.max_steps):
-            context = ask(REASON, question, knowledge if self.kept_in_context else (), _joined(rationale))
+            context = ask(REASON, question, knowledge if self._as_code else (), _joined(rationale))
             measured = await self._signal.measure(self.model, context, self.decoding(SENTENCE_STOPS))
             draft, found = sentence(measured.greedy.text), False
-            if rationale and concludes(draft):  # it adds nothing to be known
+            if (rationale or self._as_code) and self._ends(measured.greedy.text):  # it adds nothing to be known
                 events.emit(events.Drafted(draft, measured.score))
                 rationale.append(Step(draft, measured.uncertainty))
                 break
@@ -128,36 +133,53 @@ class SeaKR(SignalSettings):
                     chosen = await self._reranker(self.model, context, passages, self.decoding(SENTENCE_STOPS))
                     knowledge, measured = (*knowledge, chosen.passage), chosen.measured
             step = Step(sentence(measured.greedy.text), measured.uncertainty)
-            if not step.text or any(step.text == earlier.text for earlier in rationale):
+            out_of_evidence = verdict.fired and not found
+            if self._as_code and out_of_evidence:
+                break  # a sentence that nothing was found for does not stand
+            if not self._as_code and (not step.text or any(step.text == earlier.text for earlier in rationale)):
                 break  # nothing said, or nothing new
             rationale.append(step)
-            out_of_evidence = verdict.fired and not found
-            if concludes(step.text) or out_of_evidence or len(knowledge) >= self.max_passages:
+            if self._ends(measured.greedy.text) or out_of_evidence or len(knowledge) >= self.max_passages:
                 break
         return rationale, knowledge
 
     async def _from_rationales(self, question: Question, rationale: list[Step], knowledge: tuple[Passage, ...]) -> Candidate:
         """A new chain of thought over the sentences of the rationale but its conclusion, read as passages (section 3.4)."""
-        premises = [step.text for step in rationale if not concludes(step.text)]
+        premises = (
+            _without_conclusion(rationale) if self._as_code else [one.text for one in rationale if not concludes(one.text)]
+        )
         steps = fmean(step.uncertainty for step in rationale) if rationale else 0.0
-        if rationale and not premises:  # a conclusion without premises is the chain
+        if rationale and not premises and not self._as_code:  # a conclusion without premises is the chain
             so_far = ask(REASON, question, so_far=_joined(rationale))
-            concluded, uncertainty = await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS)), steps
+            concluded, uncertainty = (
+                await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS), self.extraction),
+                steps,
+            )
         else:
             read = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
-            concluded, uncertainty = await self._chain(ask(REASON, question, read))
+            concluded, uncertainty = await self._chain(
+                ask(REASON, question, read), SHORT_STOPS if self._as_code else CHAIN_STOPS
+            )
         if self.rationale_score == "steps" and rationale:
             uncertainty = steps
         return Candidate("rationales", concluded.answer, uncertainty, concluded.rationale, knowledge)
 
     async def _from_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Candidate:
         """A new chain of thought over all kept passages (section 3.4, appendix D.3)."""
-        concluded, uncertainty = await self._chain(ask(REASON, question, knowledge))
+        concluded, uncertainty = await self._chain(ask(REASON, question, knowledge), CHAIN_STOPS, forced_counts=self._as_code)
         return Candidate("knowledge", concluded.answer, uncertainty, concluded.rationale, knowledge)
 
-    async def _chain(self, prompt: Prompt) -> tuple[Conclusion, float]:
-        measured = await self._signal.measure(self.model, prompt, self.decoding(CHAIN_STOPS))
-        return await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS)), measured.uncertainty
+    async def _chain(self, prompt: Prompt, stops: tuple[str, ...], forced_counts: bool = False) -> tuple[Conclusion, float]:
+        """What a chain of thought comes to, and its U; ``forced_counts``: that of a conclusion which had to be asked for."""
+        short = self.decoding(SHORT_STOPS)
+        measured = await self._signal.measure(self.model, prompt, self.decoding(stops))
+        chain = " ".join(measured.greedy.text.split())
+        if not forced_counts or self.extraction.concluded(chain):
+            return await conclude(self.model, prompt, measured.greedy, short, self.extraction), measured.uncertainty
+        opening = concluding(chain)
+        forced = await self._signal.measure(self.model, replace(prompt, answer_so_far=opening), short)
+        answer = self.extraction.short(forced.greedy.text, prompt.question)
+        return Conclusion(answer, f"{opening} {forced.greedy.text.strip()}".strip()), forced.uncertainty
 
     # --- one step ------------------------------------------------------------------------------------------------------
 
@@ -165,7 +187,7 @@ class SeaKR(SignalSettings):
         """The answer from memory and, where that is uncertain, the one from the best single passage (section 4.1.3)."""
         reasons = reasons_about(self.reason, question, self.model)
         context = ask(REASON if reasons else ANSWER, question)
-        decoding = self.decoding(CHAIN_STOPS if reasons else SHORT_STOPS)
+        decoding = self.decoding(CHAIN_STOPS if reasons and not self._as_code else SHORT_STOPS)
         verdict = await self._gate(self.model, context, decoding)
         passages: tuple[Passage, ...] = ()
         if verdict.fired:
@@ -181,9 +203,9 @@ class SeaKR(SignalSettings):
 
     async def _simple_answer(self, strategy: str, prompt: Prompt, measured: Measured) -> Candidate:
         if asks_for_chain(prompt):
-            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
         else:
-            conclusion = Conclusion(short_answer(measured.greedy.text, prompt.question), "")
+            conclusion = Conclusion(self.extraction.short(measured.greedy.text, prompt.question), "")
         return Candidate(strategy, conclusion.answer, measured.uncertainty, conclusion.rationale, prompt.passages)
 
     # --- parts ---------------------------------------------------------------------------------------------------------
@@ -194,7 +216,7 @@ class SeaKR(SignalSettings):
 
     @property
     def _gate(self) -> Gate:
-        return Gate(self._signal, None if self.always_retrieve else self._threshold)
+        return Gate(self._signal, None if self.always_retrieve else self._threshold, silent=self._silent)
 
     @property
     def _threshold(self) -> float | None:
@@ -202,7 +224,22 @@ class SeaKR(SignalSettings):
 
     @property
     def _reranker(self) -> LeastUncertain:
-        return LeastUncertain(self._signal)
+        return LeastUncertain(self._signal, self._silent)
+
+    @property
+    def _as_code(self) -> bool:
+        return self.follows == "code"
+
+    @property
+    def _silent(self) -> Callable[[str], bool]:
+        """Which reply says nothing: its uncertainty does not count. In the code a blank sentence, and no answer at all."""
+        if not self._as_code:
+            return says_nothing
+        return _blank if self.form == "multi_hop" else _never
+
+    def _ends(self, text: str) -> bool:
+        """Whether a sentence ends the rationale; in the code, one whose conclusion the pattern finds as it was written."""
+        return bool(self.extraction.concluded(text)) if self._as_code else concludes(sentence(text))
 
     @property
     def _strategy(self) -> str:
@@ -220,10 +257,35 @@ class SeaKR(SignalSettings):
         return query_from_draft(draft, question.text, previous, self.certainty)
 
     async def _search(self, query: str, knowledge: tuple[Passage, ...]) -> tuple[Passage, ...]:
-        """The best passages that are not kept already: N of them to choose from, or just one without re-ranking."""
+        """The best passages that are not kept already: N of them to choose from, or just one without re-ranking. As the code
+        has it, those of the best N that are not kept."""
         many = self.candidates or (CANDIDATES_SIMPLE if self.form == "simple" else CANDIDATES)
-        found = await search(self.retriever, query, many, {passage.id for passage in knowledge})
+        kept = {passage.id for passage in knowledge}
+        found = await search(self.retriever, query, many, () if self._as_code else kept)
+        found = tuple(one for one in found if one.id not in kept)
         return found if self.rerank else found[:1]
+
+
+_CONCLUSION = re.compile("the answer is|is the answer", re.IGNORECASE)
+
+
+def _without_conclusion(rationale: list[Step]) -> list[str]:
+    """The sentences, of the last one without what concludes (the code)."""
+    texts = [step.text for step in rationale]
+    last = [one for one in split_sentences(texts.pop()) if one and not _CONCLUSION.search(one)] if texts else []
+    return [*texts, " ".join(last)] if last else texts
+
+
+def _says_unknown(answer: str) -> bool:
+    return "unknown" in answer.lower()
+
+
+def _blank(text: str) -> bool:
+    return not text.strip()
+
+
+def _never(text: str) -> bool:  # noqa: ARG001
+    return False
 
 
 def _joined(rationale: list[Step]) -> str:

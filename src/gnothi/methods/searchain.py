@@ -13,27 +13,25 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import both
-from gnothi.methods.steps.parsing import as_choice, short_answer
+from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
-from gnothi.methods.steps.quizzes import UNKNOWN, Solved, ask_in_order, each_once, split_up, whole
-from gnothi.methods.steps.reader import Reason, reasons_about
-from gnothi.methods.steps.repetition import reread
+from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order, each_once
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, GenerationSettings, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
-from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.judge import says_yes
 from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 
 LOGPROBS = Capabilities(logprobs=True)
 
 
 @dataclass(frozen=True, slots=True)
-class SearChain(GenerationSettings):
+class SearChain(SplitSettings):
     """Plans and answers a chain of queries from memory, then lets retrieval complete and correct it node by node."""
 
     model: LanguageModel
@@ -50,10 +48,6 @@ class SearChain(GenerationSettings):
     )
     k: int = setting(1, "Passages to verify a node with.", at_least=1)
     max_nodes: int = setting(20, "A longer chain is not used: the question is the only node then.", at_least=1)
-    decompose: Reason = setting(
-        "auto", "Plan a chain; false: the question is the only node; auto: where one fact does not seem enough."
-    )
-    max_list_tokens: int = setting(300, "Tokens the list of queries may have.", at_least=1)
 
     name: ClassVar[str] = "searchain"
 
@@ -66,9 +60,7 @@ class SearChain(GenerationSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        nodes = whole(question.text)
-        if reasons_about(self.decompose, question, self.model):
-            nodes = await split_up(self.model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), self.max_nodes)
+        nodes = await self.parts_of(question, self.model, self.max_nodes)
         drafted = {one.question: one for one in await ask_in_order(nodes, self._remember)}
 
         async def visit(query: str) -> Solved:
@@ -81,9 +73,9 @@ class SearChain(GenerationSettings):
         if len(solved) == 1 and solved[0].question == question.text and not question.choices:
             answer = Answer(solved[0].answer, "", evidence, solved[0].disagreement)
         else:
-            found = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens)
+            found = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, extraction=self.extraction)
             answer = Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
-        return await reread(reader, question, answer, self.decoding(SHORT_STOPS))
+        return await self.asked_again(reader, question, answer)
 
     # --- one node ------------------------------------------------------------------------------------------------------
 
@@ -95,7 +87,7 @@ class SearChain(GenerationSettings):
             known, reply = await both(says_yes(self.model, Prompt(KNOW, query)), self.model.generate(prompt, decoding))
         else:
             known, reply = True, await self.model.generate(prompt, decoding)
-        answer = _read(query, reply.text)
+        answer = self._read(query, reply.text)
         if not known or says_nothing(answer):
             return Solved(query, UNKNOWN, "nothing")
         return Solved(query, answer, "memory")
@@ -111,7 +103,7 @@ class SearChain(GenerationSettings):
             return node
         reader = self.reader or self.model
         reply = await reader.generate(_asked(query, found), self.decoding(SHORT_STOPS))
-        read, confidence = _read(query, reply.text), mean_probability(reply)
+        read, confidence = self._read(query, reply.text), mean_probability(reply)
         if says_nothing(read):
             return node
         if node.source == "nothing":
@@ -123,6 +115,10 @@ class SearChain(GenerationSettings):
         events.emit(events.Decided("verify", "reader", confidence, self.theta, verdict, query))
         return node if verdict == "keep" else Solved(query, read, "passages", found, 1.0 - confidence)
 
+    def _read(self, query: str, reply: str) -> str:
+        answer = self.extraction.short(reply, query)
+        return yes_or_no(answer) if asks_yes_or_no(query) else answer
+
     async def _same(self, query: str, one: str, other: str) -> bool:
         if normalized(one) == normalized(other):
             return True
@@ -131,8 +127,3 @@ class SearChain(GenerationSettings):
 
 def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
     return ask(ANSWER_YES_NO if asks_yes_or_no(query) else ANSWER, Question("", query), passages)
-
-
-def _read(query: str, reply: str) -> str:
-    answer = short_answer(reply, query)
-    return yes_or_no(answer) if asks_yes_or_no(query) else answer

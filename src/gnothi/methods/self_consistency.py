@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.methods.steps.chain import conclude_each
+from gnothi.methods.steps.chain import conclude_each, only_repeats
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import EQUIVALENT, ask, reasoning
-from gnothi.methods.steps.repetition import only_repeats, reread
-from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.grouping import Groups
 from gnothi.signals.judge import says_yes
@@ -18,7 +17,7 @@ from gnothi.types import Answer, Decoding, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
-class SelfConsistency(GenerationSettings):
+class SelfConsistency(MethodSettings):
     """Samples several chains of thought from memory and gives the answer that most of them come to."""
 
     model: LanguageModel
@@ -39,7 +38,7 @@ class SelfConsistency(GenerationSettings):
         prompt = ask(reasoning(self.demonstrations), question)
         decoding = Decoding(self.max_tokens, self.temperature, self.top_k, self.top_p, CHAIN_STOPS)
         chains = [chain.text for chain in (await self.model.sample(prompt, self.paths, decoding)).generations]
-        conclusions = await conclude_each(self.model, prompt, chains, self.decoding(SHORT_STOPS))
+        conclusions = await conclude_each(self.model, prompt, chains, self.decoding(SHORT_STOPS), self.extraction)
         given = [as_choice(conclusion.answer, question.choices) for conclusion in conclusions]
         # A chain that ends in what it was asked about came to no answer, as one that says that it does not know.
         answers = ["" if only_repeats(answer, question) else answer for answer in given]
@@ -51,7 +50,7 @@ class SelfConsistency(GenerationSettings):
             if repeated is None:
                 return Answer("", conclusions[0].rationale)
             stands = Answer(given[repeated], conclusions[repeated].rationale)
-            return await reread(self.model, question, stands, self.decoding(SHORT_STOPS))
+            return await self.asked_again(self.model, question, stands)
         chosen = conclusions[answers.index(winner.anchor)]
         return Answer(winner.anchor, chosen.rationale, uncertainty=1.0 - winner.size / self.paths)
 

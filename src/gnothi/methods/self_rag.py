@@ -15,7 +15,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
 from gnothi.filtering.evaluator import relevance
-from gnothi.methods.steps.parsing import as_choice, final_answer, short_answer
+from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import USEFUL, ask, require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require_task, speaks
@@ -37,7 +37,7 @@ from gnothi.methods.steps.self_rag_tokens import (
     without_tokens,
 )
 from gnothi.methods.steps.settings import setting
-from gnothi.methods.steps.yes_no import asks_yes_or_no, yes_or_no
+from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
@@ -133,14 +133,14 @@ class SelfRAG(ReaderSettings):
         for _ in range(self.segments):
             grown = await gather(*(self._extend(question, draft) for draft in drafts if not draft.finished))
             candidates = [*(draft for draft in drafts if draft.finished), *(draft for several in grown for draft in several)]
-            answers = [_answer(draft.text, question) for draft in candidates]
+            answers = [self._answer(draft.text, question) for draft in candidates]
             ranked = [candidates[place] for place in _order(question, answers, [draft.score for draft in candidates])]
             drafts = ranked[: self.beam]
             events.emit(events.Ranked("answer", tuple((_label(draft), draft.text, draft.score) for draft in drafts)))
             if all(draft.finished for draft in drafts):
                 break
         best = drafts[0]
-        return Answer(_answer(best.text, question), best.text, best.evidence, -best.score)
+        return Answer(self._answer(best.text, question), best.text, best.evidence, -best.score)
 
     async def _extend(self, question: Question, draft: Draft) -> list[Draft]:
         """The draft with one more segment: from what it reads already, from each passage newly found, or from memory."""
@@ -191,6 +191,10 @@ class SelfRAG(ReaderSettings):
             raise self._without_tokens()  # one that did not tell before
         return [math.exp(one.logprob) for one in scores]
 
+    def _answer(self, text: str, question: Question) -> str:
+        found = self.extraction.concluded(text) or self.extraction.short(text, question.text)
+        return as_choice(found, question.choices)
+
     # --- judgements in words -------------------------------------------------------------------------------------------
 
     async def _by_judgements(self, question: Question) -> Answer:
@@ -225,10 +229,6 @@ class SelfRAG(ReaderSettings):
         limit = threshold if self.retrieve == "adaptive" else None
         events.emit(events.Decided("retrieve", signal, score, limit, "retrieve" if fired else "trust"))
         return fired
-
-
-def _answer(text: str, question: Question) -> str:
-    return as_choice(final_answer(text) or short_answer(text, question.text), question.choices)
 
 
 def _order(question: Question, answers: Sequence[str], scores: Sequence[float]) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.queries import uncertain_claims
 from gnothi.methods.steps.reader import ReaderSettings, asks_for_chain
@@ -43,7 +43,7 @@ class SlimPLM(ReaderSettings):
     k: int = setting(5, "Passages to read, of all queries together.", at_least=1)
 
     name: ClassVar[str] = "slimplm"
-    gating: ClassVar[Gating] = Gating("judgement", "threshold", "proxy")
+    gating: ClassVar[GateSpec] = GateSpec("judgement", "threshold", "proxy")
 
     def check_settings(self) -> None:
         self.gating.require(self.judgement, self._threshold)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, MissingCapability, ModelUnavailable
 from gnothi.models.rendering import Plain
+from gnothi.own_code import running
 from gnothi.protocols import LanguageModel
 from gnothi.types import Capabilities, Decoding, Generation, Profile, Prompt, Samples, StateSpec
 
@@ -23,13 +24,14 @@ class OfFunction:
 
     def __init__(self, function: Callable[[str], Any], name: str | None = None) -> None:
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self._function = function
+        self.function = function
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         """Raises ModelUnavailable for what is no text."""
-        text, function = Plain().render(prompt), self._function
-        said = function(text) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, text)
-        said = await said if inspect.isawaitable(said) else said
+        text, function = Plain().render(prompt), self.function
+        with running(f"model {self.name!r}"):
+            said = function(text) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, text)
+            said = await said if inspect.isawaitable(said) else said
         if not isinstance(said, str):
             raise ModelUnavailable(f"model {self.name!r}: the function gave {said!r:.80}, expected a text.")
         cuts = [place for stop in decoding.stop if stop and (place := said.find(stop)) >= 0]

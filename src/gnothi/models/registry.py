@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
 
+from gnothi import config
 from gnothi.errors import InvalidSetting
-from gnothi.models.demonstrated import Demonstrated, demonstrated
 from gnothi.models.scheme import PLUGINS, ModelScheme, as_model_scheme
 from gnothi.models.settings import CallCache
-from gnothi.models.wrappers import Seeded, Traced, Wrapper
+from gnothi.models.wrappers import Demonstrated, Seeded, Traced, Wrapper, demonstrated
 from gnothi.registry import BUILT_IN, Entry, Registry
 from gnothi.schemes import split
 
-MODELS: Registry[Any] = Registry("model", "gnothi.models", home="gnothi.models.kinds", attribute="SCHEME")
+MODELS: Registry[ModelScheme] = Registry(
+    "model", "gnothi.models", home="gnothi.models.kinds", attribute="SCHEME", adapt=as_model_scheme
+)
 HERE = "transformers"
 """The scheme of what has none."""
+_SECRET = re.compile("key|token|secret|password", re.IGNORECASE)
 
 
 def scheme_of(spec: str) -> tuple[str, ModelScheme, str]:
     """The scheme's name, the scheme and its argument. Raises UnknownName for a scheme that does not exist, or BrokenPlugin."""
     name, argument = split(MODELS, spec)
-    return name or HERE, as_model_scheme(MODELS.find(name or HERE)), argument
+    return name or HERE, MODELS.find(name or HERE), argument
 
 
 def is_remote(spec: str) -> bool:
@@ -32,6 +35,34 @@ def is_remote(spec: str) -> bool:
 def settings_class(spec: str) -> type[CallCache]:
     """What ``model.`` takes for this kind of model."""
     return scheme_of(spec)[1].settings
+
+
+def model_settings(specs: Sequence[str], given: Mapping[str, config.Given]) -> dict[str, CallCache]:
+    """What was ``given`` under ``model.``, by model: each takes what its kind has, and there is nothing that none of them has,
+    but for what a file or the environment says for other kinds.
+
+    Raises UnknownName or InvalidSetting."""
+    kinds = {spec: scheme_of(spec)[1].settings for spec in specs}
+    known = {kind: config.settings_of(kind) for kind in kinds.values()}
+    union = {key: setting for one in known.values() for key, setting in one.items()}
+    for key in given.keys() - union.keys():
+        if _SECRET.search(key):  # the usual message would show it
+            raise InvalidSetting(
+                f"setting 'model.{key}': there is none of that name, and no setting takes a secret, since runs record them. "
+                "A key for an API is taken from the environment variable OPENAI_API_KEY."
+            )
+        if elsewhere := [where for where, kind in settings_listed().items() if key in config.settings_of(kind)]:
+            if given[key].shared:
+                continue
+            raise InvalidSetting(
+                f"setting 'model.{key}' is of models {' and '.join(elsewhere)}, got {', '.join(specs)}. "
+                "`gnothi list models` lists what each kind takes."
+            )
+        config.check({key: given[key]}, union, "model")
+    return {
+        spec: config.build(kind, {key: value for key, value in given.items() if key in known[kind]}, "model")
+        for spec, kind in kinds.items()
+    }
 
 
 def check_model(spec: str, on_the_hub: bool = True) -> None:
@@ -81,5 +112,5 @@ def settings_listed() -> Mapping[str, type[CallCache]]:
 
 def _schemes() -> list[tuple[Entry, ModelScheme]]:
     """Those that run here first."""
-    found = [(entry, as_model_scheme(thing)) for entry, thing in MODELS.items()]
+    found = MODELS.items()
     return sorted(found, key=lambda pair: pair[0].name != HERE)

@@ -20,6 +20,9 @@ LABORATORYS = {LAB: LAB_FOLDER, LAB_READER: LAB_FOLDER.parent / "reader"}
 """Models that come with the package, and their folders."""
 PLUGINS = "of other packages"
 
+FORM = ("renderer", "demonstrations", "thinking", "endpoint")
+"""Settings of a model that make up the form of its prompts, on which scores depend."""
+
 
 def _nothing(argument: str, spec: str, on_the_hub: bool) -> None:
     """The model answers for itself."""

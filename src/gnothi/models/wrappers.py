@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from gnothi.events import ModelCall, emit
+from gnothi.own_code import running
+from gnothi.prompts.sets import shipped, tasks_of
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import derive
 from gnothi.types import (
@@ -174,7 +176,8 @@ class Traced(Wrapper):
 
         token = _hits.set(hits)
         try:
-            yield note
+            with running(f"model {self.name!r}"):
+                yield note
         finally:
             _hits.reset(token)
 
@@ -191,3 +194,22 @@ def _told(replies: Sequence[Generation], decoding: Decoding) -> dict[str, Any]:
         "thought_tokens": sum(one.thought_tokens for one in replies),
         "thoughts_cut": sum(one.thought_cut for one in replies),
     }
+
+
+def demonstrated(spec: str) -> dict[Task, Task]:
+    """What stands for which default task in the set ``spec``. Raises InvalidInput."""
+    own = tasks_of(spec)
+    return {task: own[key] for key, task in shipped().items() if own[key] != task}
+
+
+class Demonstrated(Wrapper):
+    """Shows other tasks ``instead`` of some. A task whose demonstrations were chosen for the question, from a reference of
+    labelled ones say, keeps them."""
+
+    def __init__(self, model: LanguageModel, instead: Mapping[Task, Task]) -> None:
+        super().__init__(model)
+        self._instead = instead
+
+    def _shown(self, prompt: Prompt) -> Prompt:
+        other = self._instead.get(prompt.task)
+        return prompt if other is None else replace(prompt, task=other)

@@ -16,8 +16,7 @@ from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row, scored
 from gnothi.signals import registry
 from gnothi.stats.auroc import auroc, auroc_interval
-from gnothi.stats.correlation import spearman
-from gnothi.stats.intervals import Interval, mean
+from gnothi.stats.intervals import Interval, mean, spearman
 from gnothi.stats.paired import holm, paired_test
 
 _ALL_PAIRS = 6

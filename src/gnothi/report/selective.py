@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gnothi.runs.rows import Row
-from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.auroc import aurc, aurc_interval, auroc, auroc_interval, risk_coverage
 from gnothi.stats.intervals import Interval
-from gnothi.stats.selective import aurc, aurc_interval, risk_coverage
 
 COVERAGES = (0.25, 0.5, 0.75, 0.9)
 

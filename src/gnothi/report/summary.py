@@ -21,8 +21,8 @@ from gnothi.report.comparison import (
 )
 from gnothi.report.costs import COUNTS
 from gnothi.report.warnings import warnings_of
-from gnothi.runs.reached_by import Reached, reached
 from gnothi.runs.rows import Row, group, jsonable, rounded
+from gnothi.runs.stage_rates import Reached, reached
 from gnothi.stats.auroc import auroc
 from gnothi.stats.intervals import Interval, mean, mean_interval
 

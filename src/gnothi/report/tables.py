@@ -1,195 +1,399 @@
-"""A report's numbers as tables: one CSV file each, for spreadsheets and data frames."""
+"""The tables of reports, each built in one place for the terminal, the page and notebooks."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gnothi.calibration.compare import Gates
-from gnothi.calibration.verdicts import question_scores
-from gnothi.report.breakdown import action
-from gnothi.report.costs import COUNTS, Costs
-from gnothi.report.document import Document
-from gnothi.report.sections import Section, name_all
-from gnothi.report.summary import Method
-from gnothi.report.titles import Name
-from gnothi.runs.folder import replace_file
-from gnothi.runs.rows import Row, group, jsonable
+from gnothi.report.numbers import signed
+from gnothi.report.table_form import (
+    CHANCE,
+    COUNT,
+    MONEY,
+    NUMBER,
+    PERCENT,
+    SHARE,
+    SIGNED,
+    THOUSANDS,
+    THREE,
+    Column,
+    Form,
+    Row,
+    Table,
+    Value,
+)
+from gnothi.runs.answer_stages import MISREAD, UNFOUND, UNREAD, WITHOUT
 
-Line = dict[str, Any]
-QUALITY = ("em", "f1", "accuracy", "retrieval_rate")
+if TYPE_CHECKING:
+    from gnothi.calibration.compare import Correlations, Gates, Signal, Worth
+    from gnothi.calibration.learned_records import Learned, Reason, Weight
+    from gnothi.report.comparison import Comparison, SideBySide
+    from gnothi.report.costs import Costs, Prices
+    from gnothi.report.document import Difference
+    from gnothi.report.page.replays import End
+    from gnothi.report.selective import Selective
+    from gnothi.report.summary import Method
+    from gnothi.runs.stage_rates import Reached
 
-
-def write_tables(documents: Sequence[Document], sections: Sequence[Section], folder: Path) -> list[Path]:
-    """Every table that has a row, with data set and runs in its first columns. The files written; those of tables without a
-    row, left from an earlier report, are removed."""
-    tables: dict[str, list[Line]] = {}
-    for document, section, name in zip(documents, sections, name_all(sections), strict=True):
-        add(tables, name, {**_numbers(document), "questions": questions(section.rows)})
-    return write(tables, folder)
-
-
-def add(tables: dict[str, list[Line]], name: Name, found: Mapping[str, Iterable[Line]]) -> None:
-    """Put a section's lines into the ``tables``; the first columns tell them from those of other sections."""
-    for table, lines in found.items():
-        tables.setdefault(table, []).extend({"dataset": name.dataset, "run": name.run, **line} for line in lines)
-
-
-def write(tables: Mapping[str, Sequence[Line]], folder: Path) -> list[Path]:
-    """A file for every table that has a row; those of tables without a row, left from an earlier time, are removed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, lines in tables.items():
-        if lines:
-            write_csv(lines, folder / f"{name}.csv")
-        else:
-            (folder / f"{name}.csv").unlink(missing_ok=True)
-    return [folder / f"{name}.csv" for name, lines in tables.items() if lines]
+SIGNIFICANT = 0.05
+_N = Column("n", COUNT, below=False)
+_METHOD = Column("method")
+_LOST = {MISREAD: "misread", UNREAD: "unread", UNFOUND: "not found", WITHOUT: "without"}
 
 
-def write_csv(lines: Sequence[Line], file: Path) -> None:
-    columns = list(dict.fromkeys(column for line in lines for column in line))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({column: _harmless(value) for column, value in line.items()} for line in lines)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, text.getvalue())
+def _page(title: str, form: Form = SHARE, shade: bool = False, text: bool = False) -> Column:
+    return Column(title, form, terminal=False, shade=shade, text=text)
 
 
-def _harmless(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula, as a text."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
+# --- runs ----------------------------------------------------------------------------------------------------------------
 
 
-def flat(record: object, of: Mapping[str, str] | None = None, **first: Any) -> Line:
-    """A record as a line: what it holds inside gets a prefix, intervals become ``_low`` and ``_high``, lists are left out.
-
-    ``of`` says by prefix of what a plain ``interval`` is. Columns named in ``first`` come first."""
-    return first | _flat(jsonable(record), of or {}, "")
-
-
-def _flat(record: Mapping[str, Any], of: Mapping[str, str], prefix: str) -> Line:
-    line: Line = {}
-    for key, value in record.items():
-        if key == "interval" or key.endswith("_interval"):
-            stem = of.get(prefix, "") if key == "interval" else key.removesuffix("interval")
-            line |= bounds(f"{prefix}{stem}", value)
-        elif isinstance(value, Mapping):
-            line |= _flat(value, of, f"{prefix}{key}_")
-        elif not isinstance(value, list) and not (value is None and f"{prefix}{key}_" in of):
-            line[f"{prefix}{key}"] = value
-    return line
+def methods(found: Iterable[Method]) -> Table:
+    """Quality, cost and gate. A terminal of 80 columns has no room for the intervals of F1 and accuracy."""
+    columns = (
+        _METHOD, _N,
+        Column("exact match", SHARE, "EM"),
+        Column("F1", SHARE, below=False),
+        Column("accuracy", SHARE, "acc.", below=False),
+        Column("with a search", SHARE, "retr."),
+        Column("searches", NUMBER, "srch"),
+        Column("model calls", NUMBER, "calls"),
+        Column("tokens", THOUSANDS, page=False),
+        _page("prompt tokens", NUMBER), _page("generated tokens", NUMBER),
+        Column("seconds", NUMBER, "sec."),
+        Column("gate AUROC", SHARE, "AUROC"),
+    )  # fmt: skip
+    return Table(columns, [_method(one) for one in found], "methods", ("sec.", "F1", "calls", "tokens", "srch", "acc."))
 
 
-def bounds(name: str, interval: Sequence[float] | None) -> Line:
-    low, high = interval or (None, None)
-    return {f"{name}low": low, f"{name}high": high}
+def _method(one: Method) -> Row:
+    def measured(name: str) -> Value:
+        return Value(getattr(one, name), one.intervals[name])
+
+    tokens = None if one.prompt_tokens is None else one.prompt_tokens + (one.generated_tokens or 0)
+    return Row(
+        (
+            one.method,
+            Value(one.n, note=f"{one.failures} failed" if one.failures else ""),
+            *map(measured, ("em", "f1", "accuracy", "retrieval_rate")),
+            *(one.retrievals, one.model_calls, tokens, one.prompt_tokens, one.generated_tokens, one.seconds),
+            measured("gate_auroc"),
+        )
+    )
 
 
-def gate_tables(gates: Gates | None) -> dict[str, list[Line]]:
-    """What gates come to: signals, their combinations, every threshold, rank correlations."""
-    if gates is None:
-        return {"signals": [], "combinations": [], "frontier": [], "correlations": []}
-    stems = {"": "auroc_", "chosen_": "accuracy_", "replayed_": "accuracy_"}
-    of = gates.correlations.of
-    return {
-        "signals": [flat(one, stems, signal=name, **gates.names) for name, one in gates.signals.items()],
-        "combinations": [
-            {"combination": name, "predicts": one.predicts, "of": ", ".join(one.of), **gates.names}
-            | flat({"chosen": one.worth}, stems)
-            for name, one in gates.combinations.items()
-        ],
-        "frontier": [flat(point, signal=name) for name, one in gates.signals.items() for point in one.frontier],
-        "correlations": [
-            {"signal": name, **dict(zip(of, row, strict=True))}
-            for name, row in zip(of, gates.correlations.spearman, strict=True)
-            if len(of) > 1
-        ],
-    }
-
-
-def _numbers(document: Document) -> dict[str, list[Line]]:
-    """A document's numbers as flat rows, by table."""
-    methods = document.methods
-    columns = _columns(document.runs)
-    return {
-        "methods": [_method(method) for method in methods],
-        "settings": [{"setting": one.setting, **dict(zip(columns, one.values, strict=True))} for one in document.differences],
-        "search": [_search(method) for method in methods if method.beside or method.search],
-        "side_by_side": [
-            flat(one, method=found.method, n=found.n, wrong=found.wrong) for found in document.signals for one in found.signals
-        ],
-        **gate_tables(document.gates.gates if document.gates else None),
-        "points": [flat(point) for point in (document.gates.points if document.gates else ())],
-        "selective": [flat(one) | {f"risk_at_{at.wanted:g}": at.risk for at in one.at} for one in document.selective],
-        "risk_coverage": [flat(point, method=one.method) for one in document.selective for point in one.curve],
-        "calibration": [flat(one) for one in document.reliability],
-        "reliability": [flat(bin, method=one.method) for one in document.reliability for bin in one.bins],
-        "costs": [_cost(one) for one in document.costs],
-        "comparisons": [flat(test) for test in document.comparisons],
-        "reached": [flat(one.reached, method=one.method) for one in methods if one.reached],
-        "kinds": [flat(kind, method=method.method) for method in methods for kind in method.kinds],
-        "lab": [flat(cell, method=method.method) for method in methods if method.lab for cell in method.lab.cells],
-    }
-
-
-def _columns(runs: Sequence[str]) -> list[str]:
-    """A name for each run, numbered where two have the same, or a column of another meaning has it."""
-    taken = [*runs, "dataset", "run", "setting"]
-    return [f"run {number}: {name}" if taken.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
-
-
-def _method(method: Method) -> Line:
-    line: Line = {"method": method.method, "n": method.n, "failures": method.failures}
-    for name in (*QUALITY, *COUNTS, "gate_auroc"):
-        line |= {name: getattr(method, name), **bounds(f"{name}_", method.intervals[name])}
-    gate = {key: getattr(method.gate, key, None) for key in ("signal", "truth", "firing_rate")}
-    return line | {"cached_calls": method.cached_calls, "thought_tokens": method.thought_tokens} | gate
-
-
-def _search(method: Method) -> Line:
-    line: Line = {"method": method.method}
-    for role in ("never", "always", "method", "oracle"):
-        for name in ("em", "retrieval_rate"):
-            line[f"{role}_{name}"] = getattr(method.beside, name).get(role) if method.beside else None
-    for label in ("over_search", "under_search"):
-        for key in ("count", "share", "rate"):
-            line[f"{label}_{key}"] = getattr(getattr(method.search, label), key) if method.search else None
-    return line
-
-
-def _cost(one: Costs) -> Line:
-    line: Line = {"method": one.method, "tokens": one.tokens}
-    line |= {f"{name}_per_question": value for name, value in one.per_question.items()}
-    line |= {f"{name}_total": value for name, value in one.total.items()}
-    if one.money is None:
-        return line
-    paid = {f"money_for_{key}": value for key, value in one.money.parts.items()}
-    money = {key: value for key, value in jsonable(one.money).items() if key != "parts"}
-    return line | flat({"money": money}, {"money_": "per_thousand_"}) | paid
-
-
-def questions(rows: Sequence[Row]) -> list[Line]:
-    """A line per method and question."""
-    scores = {name: question_scores(found) for name, found in group(rows).items()}
-    return [
-        {
-            "method": row.method,
-            "question_id": row.question_id,
-            "question": row.question,
-            "kind": row.kind,
-            "gold": " / ".join(row.gold),
-            "answer": row.answer,
-            **{metric: row.metrics.get(metric) for metric in ("em", "f1", "accuracy")},
-            "done": None if row.failed else action(row),
-            **{key: row.reached.get(key) for key in ("found", "read", "stage")},
-            "uncertainty": row.uncertainty,
-            "gate_score": scores[row.method].get(row.question_id),
-            **{cost: row.cost.get(cost) for cost in (*COUNTS, "cached_calls", "thought_tokens")},
-            "error": row.error and f"{row.error['type']}: {row.error['message']}",
-        }
-        for row in rows
+def reached(found: Mapping[str, Reached]) -> Table:
+    """By method, the search and the reader told apart: shares of the n questions of which it can be told; then how many got
+    lost where."""
+    shares = [Column(title, SHARE, below=False) for title in ("answer found", "answer read", "answered")]
+    lost = [Column(title, COUNT, page=False) for title in _LOST.values()]
+    rows = [
+        Row(
+            (
+                name,
+                one.n,
+                *(Value(getattr(one, key), getattr(one, f"{key}_interval")) for key in ("found", "read", "answered")),
+                *(one.stages.get(stage) for stage in _LOST),
+            )
+        )
+        for name, one in found.items()
     ]
+    return Table((_METHOD, _N, *shares, *lost), rows, "reached", tuple(_LOST.values())[::-1])
+
+
+def reached_by(found: Iterable[Method]) -> Table:
+    return reached({one.method: one.reached for one in found if one.reached})
+
+
+def side_by_side(found: SideBySide) -> Table:
+    columns = [Column("signal"), Column("AUROC", SHARE), _page("not measured", COUNT)]
+    columns += [Column(title, NUMBER) for title in ("calls", "tokens read", "tokens written")]
+    rows = [
+        Row(
+            (
+                one.signal,
+                Value(one.auroc, one.interval),
+                one.not_measured,
+                *(one.model_calls, one.prompt_tokens, one.generated_tokens),
+            )
+        )
+        for one in found.signals
+    ]
+    return Table(columns, rows, "side_by_side")
+
+
+def settings(runs: Sequence[str], found: Iterable[Difference]) -> Table:
+    rows = [Row((one.setting, *(_cut(value) for value in one.values))) for one in found]
+    return Table([_page("setting"), *(_page(run, text=True) for run in runs)], rows, "settings")
+
+
+def _cut(text: str, letters: int = 80) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
+def search(found: Iterable[Method]) -> Table:
+    """Between never and always searching, exact match."""
+    roles, errors = ("never", "always", "method", "oracle"), ("over_search", "under_search")
+    titles = ("never", "always", "the method", "oracle", "searched too much", "searched too little")
+    rows = []
+    for one in found:
+        if (ends := one.beside) is None:
+            continue
+        rates = {role: f"searches in {SHARE.value(rate)}" for role, rate in ends.retrieval_rate.items()}
+        cells = [Value(ends.em.get(role), note=rates.get(role, "")) for role in roles]
+        for name in errors:
+            of = getattr(one.search, name, None)
+            cells.append(Value(of.share, note=f"{SHARE.value(of.rate)} where possible") if of else Value(None))
+        rows.append(Row((one.method, ends.n, *cells)))
+    return Table((_METHOD, _N, *map(_page, titles)), rows, "search")
+
+
+def selective(found: Sequence[Selective]) -> Table:
+    columns = [_METHOD, _N, *(_page(f"wrong of {PERCENT.value(at.wanted)}") for at in (found[0].at if found else ()))]
+    columns += map(_page, ("wrong of all", "AURC", "AURC at best", "AUROC of its uncertainty"))
+    rows = [
+        Row(
+            (
+                one.method,
+                one.n,
+                *(
+                    Value(at.risk, note="" if at.coverage in (None, at.wanted) else f"at {PERCENT.value(at.coverage)}")
+                    for at in one.at
+                ),
+                *(one.risk, Value(one.aurc, one.aurc_interval), one.best_aurc, Value(one.auroc, one.auroc_interval)),
+            )
+        )
+        for one in found
+    ]
+    return Table(columns, rows, "selective")
+
+
+def costs(found: Iterable[Costs], prices: Prices | None) -> Table:
+    """Totals over all questions; money where there are prices."""
+    columns = [_METHOD, *(_page(title, COUNT) for title in ("searches", "model calls", "prompt tokens", "generated tokens"))]
+    columns.append(_page("tokens per question", NUMBER))
+    currency = f" in {prices.currency}" if prices and prices.currency else ""
+    paid = (f"cost{currency}", "per 1,000 questions", "per right answer", "prompts", "generated", "calls", "searches")
+    columns += [_page(title, MONEY) for title in (paid if prices else ())]
+    rows = []
+    for one in found:
+        cells = [int(one.total[key]) for key in ("retrievals", "model_calls", "prompt_tokens", "generated_tokens")]
+        money = one.money
+        sums: list[Any] = []
+        if money:
+            sums = [money.total, Value(money.per_thousand, money.interval), money.per_right]
+            sums += (money.parts[key] for key in ("prompt", "generated", "call", "retrieval"))
+        rows.append(Row((one.method, *cells, one.tokens, *sums)))
+    return Table(columns, rows, "costs")
+
+
+def comparisons(found: Iterable[Comparison], metrics: Sequence[str]) -> Table:
+    columns = [Column("methods"), _page("metric", text=True), _N, _page("difference", SIGNED)]
+    columns += [_page("p", CHANCE), _page("p corrected", CHANCE), _page("test", text=True)]
+    rows = [
+        Row(
+            (
+                f"{one.first} − {one.second}",
+                one.metric,
+                one.n,
+                Value(one.difference, one.interval),
+                one.p,
+                Value(one.p_holm, strong=one.p_holm < SIGNIFICANT),
+                one.test,
+            )
+        )
+        for one in found
+        if one.metric in metrics
+    ]
+    return Table(columns, rows, "comparisons")
+
+
+def lab(method: Method) -> Table:
+    """Decisions in the laboratory, by what the model saw and what the corpus holds."""
+    columns = [Column("facts seen"), _page("corpus", text=True), _N]
+    columns += [_page(title, shade=True) for title in ("searched", "abstained", "right decision", "exact match")]
+    rows = [
+        Row(
+            (
+                *(one.cell.of["familiarity"], one.cell.of["coverage"], one.cell.n),
+                *(one.cell.retrieval_rate, one.abstained, one.right, one.cell.em),
+            )
+        )
+        for one in (method.lab.cells if method.lab else ())
+    ]
+    return Table(columns, rows)
+
+
+def refusals(found: Iterable[Method]) -> Table:
+    columns = [
+        _METHOD,
+        _page("answerable", COUNT),
+        _page("accuracy there"),
+        _page("refused there"),
+        _page("unanswerable", COUNT),
+    ]
+    columns += map(_page, ("refusal F1", "precision", "recall"))
+    rows = [
+        Row(
+            (
+                *(one.method, of.answerable, Value(of.accuracy, of.accuracy_interval), of.refused_answerable),
+                *(of.unanswerable, of.f1, of.precision, of.recall),
+            )
+        )
+        for one in found
+        if (of := one.refusal)
+    ]
+    return Table(columns, rows)
+
+
+def truthfulness(found: Iterable[Method]) -> Table:
+    columns = (_METHOD, _N, _page("closer to a correct answer"), _page("refused"))
+    told = [(one.method, one.truthfulness) for one in found if one.truthfulness]
+    return Table(columns, [Row((name, of.n, Value(of.closer, of.closer_interval), of.refused)) for name, of in told])
+
+
+def kinds(found: Iterable[Method]) -> Table:
+    columns = [_METHOD, _page("kind", text=True), _N, *map(_page, ("exact match", "F1", "accuracy", "with a search"))]
+    rows = [
+        Row((one.method, of.of["kind"], of.n, of.em, of.f1, of.accuracy, of.retrieval_rate, of.retrievals))
+        for one in found
+        if len(one.kinds) > 1
+        for of in one.kinds
+    ]
+    return Table([*columns, _page("searches", NUMBER)], rows)
+
+
+def plain(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """What a picture shows, in numbers."""
+    return Table([*map(Column, head)], [Row(row) for row in rows])
+
+
+# --- gates ---------------------------------------------------------------------------------------------------------------
+
+
+def signals(gates: Gates) -> Table:
+    """What each signal is worth as a gate, and all of them together."""
+    columns = (
+        Column("signal", below=False),
+        Column("AUROC", SHARE),
+        Column("best threshold", THREE, "threshold"),
+        Column("accuracy", SHARE, "acc."),
+        Column("with a search", SHARE, "retr."),
+        _page("better than never and always by", SIGNED),
+        Column("gap closed", PERCENT),
+        Column("in hindsight", SHARE, "hindsight", below=False),
+    )
+    rows = []
+    for name, one in gates.signals.items():
+        notes = [f"of {one.method}" if one.method and one.method != name else ""]
+        notes.append(f"no score for {one.not_measured}" if one.not_measured else "")
+        best = Value(one.hindsight.accuracy, note=f"searches in {SHARE.value(one.hindsight.retrieval_rate)}")
+        worth = _worth(one.chosen.worth if one.chosen else None)
+        cells = (Value(one.auroc, one.interval), _threshold(one), *worth, best)
+        rows.append(Row((Value(name, note=" ".join(filter(None, notes))), *cells)))
+    rows += [
+        Row((Value(f"all: {name}", note=one.predicts), "", "", *_worth(one.worth), ""))
+        for name, one in gates.combinations.items()
+    ]
+    return Table(columns, rows, "signals", ("hindsight", "gap closed"))
+
+
+def _threshold(signal: Signal) -> str:
+    if signal.chosen is None:
+        return "too few"
+    below, threshold = "<" if signal.retrieve_when == "below" else "", signal.chosen.threshold
+    return "always" if threshold is None else f"{below}{threshold:.4g}"
+
+
+def _worth(worth: Worth | None) -> tuple[Value | None, ...]:
+    if worth is None:
+        return (None,) * 4
+    return (
+        Value(worth.accuracy, worth.interval),
+        Value(worth.retrieval_rate),
+        Value(worth.gain, worth.gain_interval),
+        Value(worth.gap_closed, worth.gap_closed_interval),
+    )
+
+
+def correlations(found: Correlations) -> Table:
+    two = Form(lambda one: "-" if one is None else f"{one:.2f}", str, str)
+    columns = [Column("signal"), *(_page(name, two, shade=True) for name in found.of)]
+    return Table(columns, [Row((name, *row)) for name, row in zip(found.of, found.spearman, strict=True)], "correlations")
+
+
+def ends(found: Iterable[End]) -> Table:
+    columns = [
+        Column(""),
+        _page("what", text=True),
+        _page("right"),
+        _page("oracle of never and this"),
+        _page("searches", NUMBER),
+    ]
+    columns += map(_page, ("answer found", "answer read", "answered"))
+    rows = [
+        Row(
+            (
+                *(one.role, one.name, Value(one.accuracy, one.interval), one.oracle, one.searches),
+                *(one.found, one.read, one.answered),
+            )
+        )
+        for one in found
+    ]
+    return Table(columns, rows, "ends")
+
+
+def replayed(gates: Gates) -> Table:
+    columns = [Column("signal"), _page("threshold", THREE), _page("right"), _page("retrieves for"), _page("trusted", COUNT)]
+    columns += map(_page, ("wrong of them", "searched too much", "searched too little"))
+    rows = [
+        Row(
+            (
+                *(name, one.threshold, Value(one.accuracy, one.interval), one.retrieval_rate),
+                *(one.trusted, one.error_among_trusted, one.over_search, one.under_search),
+            )
+        )
+        for name, signal in gates.signals.items()
+        if (one := signal.replayed)
+    ]
+    return Table(columns, rows, "replayed")
+
+
+def ways(found: Learned) -> Table:
+    """What a learnt gate comes to, beside never, always, the oracle and the best single signal."""
+    columns = (
+        Column(""),
+        Column("right", SHARE, "acc."),
+        Column("searches", SHARE),
+        Column("tokens", COUNT),
+        Column("not known", SHARE),
+        Column("gain", SIGNED),
+        Column("gap closed", PERCENT, below=False),
+    )
+    of, blank = found.ends, ("",) * 4
+    rows = [
+        Row((name, right, searches, *blank))
+        for name, right, searches in (("never", of.never, 0.0), ("always", of.always, 1.0), ("oracle", of.oracle, of.helped))
+    ]
+    if (best := found.best_signal) is not None:
+        rows.append(Row((best.signal, Value(best.accuracy, best.interval), best.searches, *blank)))
+    rows += [
+        Row(
+            (
+                *(way, Value(one.accuracy, one.interval), one.searches, round(one.tokens) if one.tokens else ""),
+                *(one.not_known or "", Value(one.gain, one.gain_interval), Value(one.gap_closed, one.gap_closed_interval)),
+            )
+        )
+        for way, one in found.ways.items()
+    ]
+    return Table(columns, rows, "ways", ("gap closed", "not known"))
+
+
+def weights(found: Iterable[Weight]) -> Table:
+    columns = [Column(title) for title in ("weight per standard deviation", "known at", "differ", "evidence")]
+    return Table(columns, [Row((one.feature, one.stage, signed(one.differ, 2), signed(one.evidence, 2))) for one in found])
+
+
+def reasons(found: Iterable[Reason]) -> Table:
+    columns = (Column("feature"), _page("value", THREE), _page("for evidence (+) or against", SIGNED))
+    return Table(columns, [Row((one.feature, one.value, one.pull)) for one in found], "reasons")

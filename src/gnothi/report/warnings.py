@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gnothi.calibration.sentence_answers import unseen
+from gnothi.calibration.sentence_answers import sentence_answers
 from gnothi.calibration.verdicts import degenerate, gate_summary
 from gnothi.metrics import chosen
 from gnothi.metrics.echo import echoes
@@ -129,7 +129,7 @@ def _thoughts(answered: Sequence[Row]) -> str | None:
 
 def _sentences(answered: Sequence[Row]) -> str | None:
     """Where exact match does not see what answers say, because they say it in sentences."""
-    found = unseen(answered)
+    found = sentence_answers(answered)
     if found is None:
         return None
     reads = "reads" if found.sentences == 1 else "read"

@@ -45,7 +45,7 @@ STAGES = {
     "not_searched": "not searched for",
     "untold": "wrong; whether it was found cannot be told",
 }
-"""How far an answer came (``runs.reached``)."""
+"""How far an answer came (``runs.answer_stages``)."""
 _CHOSEN = {"retrieve": "retrieve", "trust": "trust memory"}
 _TONES = {"retrieve": "doubt", "trust": "good", "fall_back": "doubt"}
 

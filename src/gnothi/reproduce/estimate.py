@@ -1,61 +1,158 @@
-"""About how long a recipe takes and how much memory, before it starts: a guess from sizes, not a measurement."""
+"""About how long a recipe takes and what it costs, training and labelling included, before it starts: a guess from sizes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from gnothi.reproduce import resources
+from gnothi.models import is_remote
+from gnothi.reproduce import learning, resources
 from gnothi.reproduce.parts import Part
+from gnothi.reproduce.recipe import Training
+from gnothi.reproduce.variants import PlannedStudy
+from gnothi.session.plan import Plan
 
 TOKENS = {
     "direct": 600, "cot": 1_000, "rag": 1_500, "skr": 1_500, "slimplm": 3_000, "filco": 3_000, "refeed": 8_000, "gkp": 8_000,
     "flare": 6_000, "dragin": 6_000, "ircot": 8_000, "adaptive_rag": 8_000, "react": 9_000, "searchain": 9_000, "rowen": 9_000,
+    "search_r1": 9_000,
     "self_rag": 10_000, "crag": 12_000, "skill_rag": 12_000, "iekr": 12_000, "keqa": 15_000, "seakr": 25_000,
 }  # fmt: skip
 """That a question makes a model read and write, by method: the order of size in our runs with demonstrations in plain text."""
 _OTHER = 10_000
+_BESIDE = 0.25
+"""What a judge or a proxy beside the model reads, of what the model does."""
+_PROMPT, _PAIR, _PASSAGE = 600, 100, 150
+"""Tokens of a prompt with what was found for it, of a pair for a re-ranker, of a passage."""
+_WRITTEN = 0.1
+"""The share of tokens that are written, which APIs charge more for."""
 _RATE = 2e13
-"""Operations a second that are put to use by one GPU of a data centre."""
+"""Operations a second that are put to use by one GPU of a data centre, where many questions are under way."""
 _WEIGHT, _ROOM = 2, 1.3
 """Bytes of a weight in half precision; what caches and batches take on top."""
 _LEARNING = 3.0
-"""What training with an adapter takes, times what answering does."""
+"""What a token that is learnt from takes, times what one that is read does; likewise memory."""
+UNSURE = (
+    "This is a guess from sizes, and no GPU was measured for it. Against the seconds that SeaKR's table 8 prints it is right "
+    "within a factor of 3 for SeaKR; with one question at a time it is up to ten times too low. The run says more after its "
+    "first answers."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """``answers``: questions times rows. ``hours`` are of one GPU, ``gigabytes`` of its memory; None for models that run
-    elsewhere, or that nothing is known of."""
+    """``answers``: questions times rows. ``hours`` are of one GPU, ``learning`` of them before the rows, with labelling;
+    ``gigabytes`` of its memory; None where a model is not known. ``dollars`` for models behind an API: 0 without one, None
+    where a price is not known. ``counted``: from the questions themselves, not from what is known of the data sets."""
 
     answers: int
     tokens: int
     hours: float | None
+    learning: float | None
     gigabytes: float | None
+    dollars: float | None
+    counted: bool
 
     @property
     def words(self) -> str:
         said = f"{self.answers:,} answers, about {self.tokens / 1e6:,.0f} million tokens read and written"
-        if self.hours is not None:
+        if self.hours:
             said += f"; about {max(self.hours, 0.1):,.1f} hours of one data-centre GPU"
-        if self.gigabytes is not None:
+            said += f", {self.learning:,.1f} of them to learn and to label first," if self.learning else ""
+        if self.gigabytes:
             said += f" and {self.gigabytes:.0f} GB of its memory"
-        return f"{said}. This is a guess from sizes: the run says it more exactly after its first answers."
+        if self.dollars != 0:
+            said += "; the price of the API is not known" if self.dollars is None else f"; about ${self.dollars:,.0f} of API"
+        return f"{said.rstrip(',')}. {UNSURE}"
 
 
-def estimate(parts: list[Part], counted: dict[str, int]) -> Estimate:
-    """``counted``: the questions of each part."""
-    answers = tokens = 0
-    operations, memory = 0.0, [0.0]
-    known = True
+class _Sum:
+    """Tokens of each model, and operations."""
+
+    def __init__(self) -> None:
+        self.tokens, self.operations, self.dollars, self.memory = 0.0, 0.0, 0.0, 0.0
+        self.known = self.priced = True
+
+    def add(self, spec: str, read: float, learnt: float = 0.0) -> None:
+        model = resources.model(spec)
+        self.tokens += read + learnt
+        if is_remote(spec):
+            self.priced &= bool(model and model.price)
+            price_in, price_out = (model.price if model else ()) or (0.0, 0.0)
+            self.dollars += read * ((1 - _WRITTEN) * price_in + _WRITTEN * price_out) / 1e6
+            return
+        self.known &= bool(model and model.billions)
+        billions = model.billions if model else 0.0
+        self.operations += 2e9 * billions * (read + _LEARNING * learnt)
+        self.memory = max(self.memory, billions * _WEIGHT * _ROOM * (_LEARNING if learnt else 1))
+
+    @property
+    def hours(self) -> float:
+        return self.operations / _RATE / 3600
+
+
+def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Mapping[str, int] | None) -> Estimate:
+    """``counted``: the questions of each part; None: as many as are known of its data set."""
+    rows, before = _Sum(), _Sum()
+    answers = 0
+    done: set[str] = set()
     for part in parts:
-        for row in part.study.variants:
-            number = counted[part.name]
-            spent = number * TOKENS.get(row.method, _OTHER)
-            model = resources.model(row.model or part.model)
-            answers, tokens = answers + number, tokens + spent
-            known &= bool(model and model.billions)
-            billions = model.billions if model else 0.0
-            operations += 2e9 * billions * spent
-            memory.append(billions * _WEIGHT * _ROOM * (_LEARNING if part.trainings else 1))
-    hours, gigabytes = operations / _RATE / 3600, max(memory)
-    return Estimate(answers, tokens, hours if known else None, gigabytes if known else None)
+        number = counted[part.name] if counted else min(part.source.count, part.sample or part.source.count)
+        calibrated = learning.to_calibrate(part, planned[part.name])
+        for label, plan in planned[part.name].plans.items():
+            answers += number
+            for total, asked in ((rows, number), (before, learning.CALIBRATED_ON * (label in calibrated))):
+                for spec, tokens in _read(part, plan):
+                    total.add(spec, asked * tokens)
+        for training in part.trainings:
+            if (folder := str(part.learnt(training))) not in done:
+                done.add(folder)
+                for spec, read, learnt in _learnt(part, training):
+                    before.add(spec, read, learnt)
+        for source in part.built.values():
+            if source.encoder and source.index not in done:
+                done.add(source.index)
+                before.add(source.encoder, source.count * _PASSAGE)
+    known, priced = rows.known and before.known, rows.priced and before.priced
+    return Estimate(
+        answers,
+        int(rows.tokens + before.tokens),
+        rows.hours + before.hours if known else None,
+        before.hours if known else None,
+        max(rows.memory, before.memory) if known else None,
+        rows.dollars + before.dollars if priced else None,
+        counted is not None,
+    )
+
+
+def _read(part: Part, plan: Plan) -> Iterator[tuple[str, float]]:
+    """The tokens that each model of a row reads and writes for a question; what is learnt is as large as what it was."""
+    (method,) = plan.methods
+    tokens = TOKENS.get(method.name, _OTHER)
+    learnt = {str(part.learnt(one)) for one in part.trainings}
+    for spec in plan.models:
+        yield part.model if spec in learnt else spec, tokens if spec == plan.sources.model else _BESIDE * tokens
+
+
+def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]]:
+    """The tokens that a training makes each model read and write, and those that it learns from."""
+    number = sum(training.limit or of.count_training or of.count for of in part.teaching(training))
+    if methods := learning.FROM_RUN.get(training.kind):
+        yield part.model, number * sum(TOKENS[one] for one in methods), 0
+        return
+    trained = learning.trainable(part, training, (), collect_only=True)
+    settings: Any = getattr(trained, "settings", None)
+    if training.kind == "utility-reference":
+        yield part.model, number * (settings.k + 1) * _PROMPT, 0
+    elif training.kind == "reranker":
+        yield part.model, number * TOKENS["gkp"] / 8, 0
+        yield training.given["base"], 0, number * 48 * _PAIR * settings.epochs
+    elif training.kind == "reader":
+        (method,) = trained.plan.methods
+        checks = number * settings.epochs / settings.batch / settings.evaluate_every
+        read = number * TOKENS.get(method.name, _OTHER) + checks * settings.validation * number * _PROMPT
+        yield part.model, read, number * _PROMPT * settings.epochs
+    else:
+        replies = settings.in_all(number) * settings.questions * settings.replies * _PROMPT / 2
+        yield part.model, number * settings.answers.n * _PROMPT / 2 + replies, replies

@@ -5,7 +5,7 @@ Each step goes on where it was interrupted, and does nothing where it is done.""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,26 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration.choose import choose
-from gnothi.calibration.gate import gate_of
 from gnothi.errors import InvalidInput
 from gnothi.models.identity import declaration_of
 from gnothi.reproduce import resources
 from gnothi.reproduce.parts import LAB, Part, place
-from gnothi.reproduce.recipe import On, Training
+from gnothi.reproduce.recipe import Training
 from gnothi.reproduce.variants import PlannedStudy
+from gnothi.retrieval.dense.encoders import Encoder
 from gnothi.session.calibrate import METRIC, collect
 from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Execution, Plan, resolve, with_questions
+from gnothi.training.run import Trainable
+from gnothi.training.run import run as run_training
 from gnothi.training.watch import Watch as TrainingWatch
 from gnothi.types import Question
 
 CALIBRATED_ON = 300
 """Training questions that a threshold is chosen on; in a rehearsal as few as will do."""
 _REHEARSED = 20
-_FROM_RUN = {"knowledge-reference": ("direct", "rag"), "complexity": ("cot", "rag", "ircot")}
+FROM_RUN = {"knowledge-reference": ("direct", "rag"), "complexity": ("cot", "rag", "ircot")}
 _DONE = "reproduced"
 
 
@@ -48,10 +51,8 @@ class Watching:
 def build(parts: Sequence[Part], watching: Watching) -> None:
     """The index and the graph of each part, in the folder of data, where several recipes find them."""
     for part in parts:
-        recipe, on = part.job.recipe, part.job.recipe.on.get(part.name, On())
-        for kind, name in (("corpus", on.corpus or recipe.corpus), ("graph", on.graph or recipe.study.graph)):
-            if name and not part.job.rehearse:
-                _build(resources.find(kind, name), part, watching)
+        for source in part.built.values():
+            _build(source, part, watching)
 
 
 def _build(source: resources.Resource, part: Part, watching: Watching) -> None:
@@ -84,26 +85,52 @@ def _build(source: resources.Resource, part: Part, watching: Watching) -> None:
 
 def learn(part: Part, training: Training, watching: Watching) -> None:
     """One training of a part; questions are drawn at random where it takes a number of them."""
-    out, spec = part.learnt(training), part.learnt_from(training)
+    out = part.learnt(training)
     watching.step(f"{training.kind} {training.name}: {out}")
-    questions = part.to_learn_from(spec, training.limit)
-    given = {key: one for key, one in training.given.items() if key != "data"}
-    if training.kind in _FROM_RUN:
-        _from_run(part, training.kind, questions, out, given, watching)
-        return
+    questions = part.lessons(training)
+    if training.kind in FROM_RUN:
+        _from_run(part, training, questions, out, watching)
+    else:
+        run_training(trainable(part, training, questions), watching.training)
+
+
+def trainable(part: Part, training: Training, questions: Sequence[Question], **given: Any) -> Trainable[Any]:
+    """What is trained, checked and not begun. Raises UnknownName, InvalidSetting or MissingDependency."""
     resources_of: dict[str, Any] = {"model": _learner(part, training.kind)}
     if training.kind in ("utility-reference", "reader"):
         resources_of["index"] = part.index
     if training.kind in ("reranker", "reader"):
         resources_of["graph"] = part.graph
     settings = {**_of_model(part), **training.settings}
-    _trainable(training.kind).train_from(questions, out, watch=watching.training, settings=settings, **resources_of, **given)
+    found: Trainable[Any] = _kind(training.kind).of(
+        questions, part.learnt(training), settings=settings, **resources_of, **_own(training), **given
+    )
+    return found
+
+
+def opens(part: Part, training: Training) -> Iterator[Named]:
+    """What the training opens, as the thing that is trained says it; opens nothing."""
+    if training.kind not in FROM_RUN:
+        yield from trainable(part, training, (), collect_only=True).opens
+        return
+    yield from asking(part, training.kind).opens
+    if encoder := training.given.get("encoder"):
+        yield Encoder, encoder
+
+
+def packages(training: Training) -> Mapping[str, str]:
+    """What the training imports, with the extra that brings it."""
+    return {} if training.kind in FROM_RUN else getattr(_kind(training.kind), "libraries", {})
+
+
+def _own(training: Training) -> dict[str, Any]:
+    return {key: one for key, one in training.given.items() if key != "data"}
 
 
 def _learner(part: Part, kind: str) -> str:
     """Whose answers are learnt from. Where that takes right ones and wrong ones, a rehearsal asks the laboratory's model: any
     other knows nothing of its world."""
-    return LAB if part.job.rehearse and kind in ("self-knowledge", *_FROM_RUN) else part.model
+    return LAB if part.job.rehearse and kind in ("self-knowledge", *FROM_RUN) else part.model
 
 
 def _of_model(part: Part) -> dict[str, Any]:
@@ -111,7 +138,7 @@ def _of_model(part: Part) -> dict[str, Any]:
     return {key: one.value for key, one in part.job.settings.given.items() if key.startswith("model.")}
 
 
-def _trainable(kind: str) -> Any:
+def _kind(kind: str) -> Any:
     if kind == "reranker":
         from gnothi.training.reranker.job import TrainableReranker as found
     elif kind == "reader":
@@ -119,25 +146,28 @@ def _trainable(kind: str) -> Any:
     elif kind == "self-knowledge":
         from gnothi.training.self_knowledge.job import TrainableKnower as found  # type: ignore[assignment]
     else:
-        from gnothi.training.utility_reference.job import TrainableReference as found  # type: ignore[assignment]
+        from gnothi.training.utility_reference import TrainableReference as found  # type: ignore[assignment]
     return found
 
 
-def _from_run(part: Part, kind: str, questions: list[Question], out: Path, given: dict[str, Any], watching: Watching) -> None:
-    """What is learnt from how methods answer training questions."""
-    from gnothi.training.complexity.build import train as complexity
-    from gnothi.training.knowledge_reference.build import train as knowledge
+def asking(part: Part, kind: str) -> Plan:
+    """The run whose outcomes are learnt from."""
+    return resolve(replace(part.request, methods=FROM_RUN[kind], model=_learner(part, kind)))
 
-    methods = _FROM_RUN[kind]
-    run = out.with_name(f"{out.name}-run")
-    asking = replace(part.request, methods=methods, model=_learner(part, kind))
-    plan = with_questions(resolve(asking), questions, execution=part.job.execution)
-    with claimed(plan, run, kind) as one:
+
+def _from_run(part: Part, training: Training, questions: list[Question], out: Path, watching: Watching) -> None:
+    """What is learnt from how methods answer training questions."""
+    from gnothi.training.complexity import train as complexity
+    from gnothi.training.knowledge_reference import train as knowledge
+
+    methods, run = FROM_RUN[training.kind], out.with_name(f"{out.name}-run")
+    plan = with_questions(asking(part, training.kind), questions, execution=part.job.execution)
+    with claimed(plan, run, training.kind) as one:
         asyncio.run(execute([one], watching.answering))
-    if kind == "complexity":
+    if training.kind == "complexity":
         complexity(run, out, methods)
     else:
-        knowledge(run, out, methods[0], methods[1], **given)
+        knowledge(run, out, methods[0], methods[1], **_own(training))
 
 
 # --- thresholds ----------------------------------------------------------------------------------------------------------
@@ -145,9 +175,7 @@ def _from_run(part: Part, kind: str, questions: list[Question], out: Path, given
 
 def calibrate(part: Part, planned: PlannedStudy, watching: Watching) -> PlannedStudy:
     """With thresholds for the rows that want one chosen, but where the model says its own."""
-    rows = part.job.recipe.rows
-    wanting = {label: plan for label, plan in planned.plans.items() if rows[label].calibrate and _wants(plan)}
-    if not wanting:
+    if not (wanting := to_calibrate(part, planned)):
         return planned
     data = resources.find("data", part.job.recipe.calibration)
     spec = data.rehearse if part.job.rehearse else place(data.training or data.questions, part.job)
@@ -156,16 +184,22 @@ def calibrate(part: Part, planned: PlannedStudy, watching: Watching) -> PlannedS
     return replace(planned, plans={**planned.plans, **chosen})
 
 
+def to_calibrate(part: Part, planned: PlannedStudy) -> dict[str, Plan]:
+    """The rows whose threshold is to be chosen."""
+    rows = part.job.recipe.rows
+    return {label: plan for label, plan in planned.plans.items() if label in rows and rows[label].calibrate and _wants(plan)}
+
+
 def _wants(plan: Plan) -> bool:
     (method,) = plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     speaker = method.speaker(plan.sources.model)
     return gate is not None and gate.signal is not None and gate.signal not in declaration_of(speaker).thresholds
 
 
 def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], watching: Watching) -> Plan:
     (method,) = plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     assert gate is not None
     watching.step(f"threshold of {label}")
     asked = with_questions(replace(plan, asked=None), questions, execution=Execution(seed=part.job.execution.seed))

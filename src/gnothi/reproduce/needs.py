@@ -1,28 +1,43 @@
-"""What a recipe lacks on this machine, told before anything starts."""
+"""What a recipe needs from outside: derived from the plans of all its rows and from its trainings, told before anything starts.
+
+Each part of a plan says itself what it opens (``Plan.opens``, ``Trainable.opens``); ``resources.toml`` says where to get it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from gnothi.errors import ResourceUnavailable
+from gnothi.filtering.encoders import LEXICAL
 from gnothi.models import check_model
-from gnothi.reproduce import resources
-from gnothi.reproduce.parts import Job, Part, place
-from gnothi.reproduce.recipe import On
+from gnothi.protocols import LanguageModel, Reranker
+from gnothi.reproduce import learning, resources
+from gnothi.reproduce.parts import LAB, Job, Part, place
 from gnothi.reproduce.resources import Resource
+from gnothi.reproduce.variants import PlannedStudy
+from gnothi.retrieval.dense.encoders import Encoder
+from gnothi.session.fingerprints import Named
+from gnothi.signals.entailment import Entailment
+from gnothi.weights import version_of
 
-_MODULES = {"training": ("peft", "trl"), "dense": ("sentence_transformers",)}
 _KEY = "OPENAI_API_KEY"
+_SHIPPED = {LAB, LEXICAL}
+"""Names of what comes with the package."""
+_DENSE = {"sentence_transformers": "dense"}
+"""What reads with encoders and cross-encoders, and the extra that brings it."""
+_CALLED = {LanguageModel: "model", Reranker: "re-ranker", Encoder: "encoder", Entailment: "NLI model"}
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something from outside. ``lacking`` are the files that are not there; ``warning`` that one is not what was expected."""
+    """Something from outside. ``lacking`` is what is not there; ``warning`` says that a file is not what was expected.
+    ``gigabytes`` are downloaded, ``disk`` more are written by what is built of them; 0 where that is not known. ``gated``: the
+    licence has to be accepted on its page first. ``here``: nothing has to be downloaded."""
 
     title: str
     home: str
@@ -30,65 +45,103 @@ class Need:
     licence: str
     lacking: tuple[str, ...] = ()
     warning: str = ""
+    gigabytes: float = 0.0
+    disk: float = 0.0
+    gated: bool = False
+    here: bool = True
 
 
-def needs(job: Job, parts: list[Part]) -> list[Need]:
-    """Of a rehearsal only what the package lacks."""
-    found = [] if job.rehearse or not job.recipe.data else [*_files(job, parts), *_models(parts)]
-    lacking = [name for extra in job.recipe.extras for name in _MODULES.get(extra, ()) if find_spec(name) is None]
+def needs(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> list[Need]:
+    """``planned`` by part. Of a rehearsal, and of a recipe without data sets, only what the package lacks."""
+    named = {one: None for part in parts for one in _outside(part, planned[part.name])}
+    found = [] if job.rehearse or not job.recipe.data else [*_files(job, planned, parts), *_downloads(named)]
+    wanted = {name: extra for part in parts for one in part.trainings for name, extra in learning.packages(one).items()}
+    wanted |= _DENSE if any(protocol in (Reranker, Encoder, Entailment) for protocol, _ in named) else {}
+    lacking = [name for name in wanted if find_spec(name) is None]
     if lacking:
-        extras = ",".join(job.recipe.extras)
+        extras = ",".join(sorted({wanted[name] for name in lacking}))
         found.append(Need("packages of Python", "", f"pip install 'gnothi[{extras}]'", "", tuple(lacking)))
     return found
 
 
-def _files(job: Job, parts: list[Part]) -> Iterator[Need]:
-    trains = bool(job.recipe.trainings)
-    wanted = [part.source for part in parts]
-    wanted += [resources.find("data", one.given["data"]) for one in job.recipe.trainings if "data" in one.given]
-    for source in dict.fromkeys(one.name for one in wanted):
-        one = resources.find("data", source)
-        asked = source in {part.name for part in parts}
-        files = (*((one.questions,) if asked else ()), *((one.training,) if trains and one.training else ()), *one.beside)
-        yield _need(one, files, job)
-    if job.recipe.calibrates:
-        one = resources.find("data", job.recipe.calibration)
-        yield _need(one, (one.training or one.questions,), job)
-    named = {("corpus", job.recipe.on.get(part.name, On()).corpus or job.recipe.corpus) for part in parts}
-    named |= {("graph", job.recipe.on.get(part.name, On()).graph or job.recipe.study.graph or "") for part in parts}
-    for kind, name in sorted(one for one in named if one[1]):
-        one = resources.find(kind, name)
+def opens(part: Part, planned: PlannedStudy) -> Iterator[Named]:
+    """The protocol and the name, or the object, of everything that the part opens: its trainings, then its rows."""
+    for training in part.trainings:
+        yield from learning.opens(part, training)
+    for plan in planned.plans.values():
+        yield from plan.opens
+
+
+def _outside(part: Part, planned: PlannedStudy) -> Iterator[Named]:
+    """Not what comes with the package, nor what is learnt on the way; with the encoders of what is built."""
+    own = {*_SHIPPED, *(str(part.learnt(one)) for one in part.trainings)}
+    for protocol, name in opens(part, planned):
+        if isinstance(name, str) and name not in own:
+            yield protocol, name
+            if name in part.built:
+                source = part.built[name]
+                yield from ((Encoder, one) for one in (source.encoder, source.question_encoder) if one)
+
+
+def _files(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> Iterator[Need]:
+    """Questions to ask and to learn from, then what indexes and graphs are built of."""
+    read: dict[str, dict[str, None]] = {}
+    for part in parts:
+        wanted = [(part.source.name, part.source.questions)]
+        for training in part.trainings:
+            wanted += [(source.name, source.training or source.questions) for source in part.teaching(training)]
+        if learning.to_calibrate(part, planned[part.name]):
+            source = resources.find("data", job.recipe.calibration)
+            wanted.append((source.name, source.training or source.questions))
+        for name, file in wanted:
+            read.setdefault(name, {})[file] = None
+    for name, files in read.items():
+        one = resources.find("data", name)
+        yield _need(one, (*files, *one.beside), job)
+    built = {name: part.built[name] for part in parts for _, name in _outside(part, planned[part.name]) if name in part.built}
+    for _, one in sorted(built.items()):
         yield _need(one, () if (_folder(job) / one.index).is_dir() else one.files, job)
 
 
-def _need(source: Resource, files: tuple[str, ...], job: Job) -> Need:
-    paths = [Path(place(file, job).rpartition(":")[2]) for file in dict.fromkeys(files)]
+def _need(source: Resource, files: Iterable[str], job: Job) -> Need:
+    paths = [*dict.fromkeys(Path(place(file, job).rpartition(":")[2]) for file in files)]
     lacking = tuple(str(path) for path in paths if not path.is_file())
     wrong = [path for path in paths if (known := _sha256(source, path, job)) and path.is_file() and _digest(path) != known]
     warning = f"{wrong[0]} is not the file that was looked at here: another version?" if wrong else ""
-    return Need(source.title, source.home, source.get, source.licence, lacking, warning)
+    return _told(source, lacking, warning, here=not lacking)
 
 
-def _models(parts: list[Part]) -> Iterator[Need]:
-    for spec in models(parts):
-        known = resources.model(spec)
-        told = (known.title, known.home, known.get, known.licence) if known else (f"the model {spec}", "", "", "")
-        yield Need(*told, lacking=tuple(_unavailable(spec)))
+def _told(source: Resource, lacking: tuple[str, ...], warning: str = "", here: bool = False) -> Need:
+    about = (source.title, source.home, source.get, source.licence)
+    return Need(*about, lacking, warning, source.gigabytes, source.disk, source.gated, here)
 
 
-def models(parts: list[Part]) -> list[str]:
-    """The main models and those of rows; judges and the like are settings."""
-    every = [one for part in parts for one in (part.model, *(row.model for row in part.study.variants)) if one]
-    return list(dict.fromkeys(every))
+def _downloads(named: Iterable[Named]) -> Iterator[Need]:
+    """Models, encoders and re-rankers."""
+    for protocol, name in dict.fromkeys((_CALLED[protocol], name) for protocol, name in named if protocol in _CALLED):
+        known = resources.model(name)
+        here = Path(name).exists() or bool(version_of(name))
+        lacking = tuple(_unavailable(name, bool(known and known.gated) and not here))
+        yield _told(known, lacking, here=here) if known else Need(f"the {protocol} {name}", "", "", "", lacking, here=here)
 
 
-def _unavailable(spec: str) -> Iterator[str]:
+def _unavailable(spec: str, gated: bool) -> Iterator[str]:
     if spec.startswith("openai:") and not os.environ.get(_KEY):
         yield f"the environment variable {_KEY}"
+    if gated and not _signed_in():
+        yield f"access to {spec}: it is gated, and nobody is signed in to huggingface.co here (`hf auth login`)"
     try:
         check_model(spec, on_the_hub=False)
     except ResourceUnavailable as error:
         yield error.message
+
+
+def _signed_in() -> bool:
+    try:
+        from huggingface_hub import get_token
+    except ImportError:
+        return False
+    return get_token() is not None
 
 
 def _folder(job: Job) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,6 @@ from gnothi.report.comparison import Comparison
 from gnothi.reproduce.ablation import Line, Table
 from gnothi.reproduce.counting import Counted, calls_of
 from gnothi.reproduce.parts import Job, Part
-from gnothi.reproduce.recipe import Recipe
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -20,18 +21,43 @@ SHARES = (*METRICS, "retrieval_rate", "gate_auroc")
 @dataclass(frozen=True, slots=True)
 class Cell:
     """``paper`` None: the paper has no figure. Shares lie between 0 and 1 in both. ``inside``: whether the paper's figure lies
-    in our interval; None without one of them."""
+    in our interval; None without one of them. ``wider``: how much more than ours alone the difference from the paper's varies,
+    since the paper's figure is of a sample, too (``widening``)."""
 
     metric: str
     paper: float | None
     ours: float | None
     interval: Interval | None
+    wider: float = math.sqrt(2)
 
     @property
     def inside(self) -> bool | None:
         if self.paper is None or self.interval is None:
             return None
         return self.interval.low <= self.paper <= self.interval.high
+
+    @property
+    def difference(self) -> Interval | None:
+        """The 95 % interval of ours less the paper's, as far as the choice of questions goes."""
+        if self.paper is None or self.ours is None or self.interval is None:
+            return None
+        half = self.wider * (self.interval.high - self.interval.low) / 2
+        return Interval(self.ours - self.paper - half, self.ours - self.paper + half)
+
+
+def widening(ours: int, paper: int | None = None, population: int | None = None) -> float:
+    """By what factor the difference of two means varies more than ours, of independent samples of that many questions, both
+    drawn without replacement from ``population`` (None: a very large one). ``paper`` None: as many as ours. 0 where both asked
+    all: chance has no part then."""
+    if not ours:
+        return math.sqrt(2)
+    return math.sqrt(max(0.0, 1 + ours / (paper or ours) - (2 * ours / population if population else 0)))
+
+
+def reach(wider: float) -> float:
+    """The chance that the paper's figure lies in our 95 % interval where both measure the same: .834 for two samples of one
+    size, since the paper's varies as ours does."""
+    return math.erf(1.959964 / wider / math.sqrt(2)) if wider else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +90,8 @@ class OnData:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``rehearsal``: another model and other questions, so that nothing is to be read from the numbers."""
+    """``rehearsal``: another model and other questions, so that nothing is to be read from the numbers. ``missing``: rows and
+    data sets of the paper's table that are not here. ``differs``: why the figures may differ."""
 
     recipe: str
     title: str
@@ -73,6 +100,9 @@ class Outcome:
     rehearsal: bool
     models: tuple[str, ...]
     data: tuple[OnData, ...]
+    covers: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
 
     @property
     def failures(self) -> int:
@@ -81,8 +111,17 @@ class Outcome:
     @property
     def inside(self) -> tuple[int, int]:
         """How many of the paper's figures lie in our intervals, of how many."""
-        known = [cell.inside for one in self.data for row in one.rows for cell in row.cells if cell.inside is not None]
+        known = [cell.inside for cell in self._cells if cell.inside is not None]
         return sum(known), len(known)
+
+    @property
+    def expected(self) -> float:
+        """How many would in a perfect replication."""
+        return sum(reach(cell.wider) for cell in self._cells if cell.inside is not None)
+
+    @property
+    def _cells(self) -> list[Cell]:
+        return [cell for one in self.data for row in one.rows for cell in row.cells]
 
 
 def outcome(job: Job, found: list[Part], tables: list[Table], rows: list[list[list[Row]]]) -> Outcome:
@@ -98,7 +137,28 @@ def outcome(job: Job, found: list[Part], tables: list[Table], rows: list[list[li
             dict.fromkeys(one for part in found for one in (part.model, *(row.model for row in part.study.variants)) if one)
         ),
         data=tuple(_on(part, one, own) for part, one, own in zip(found, tables, rows, strict=True)),
+        covers=job.recipe.covers,
+        missing=tuple(_missing(job, found, tables)),
+        differs=tuple(_differs(job, found)),
     )
+
+
+def _missing(job: Job, found: list[Part], tables: list[Table]) -> Iterator[str]:
+    asked = {part.name for part in found}
+    yield from (source.title for source in job.recipe.data if source.name not in asked)
+    run = {line.label for table in tables for line in table.variants}
+    yield from (row.label for row in job.recipe.study.variants if row.label not in run)
+
+
+def _differs(job: Job, found: list[Part]) -> Iterator[str]:
+    if job.model:
+        yield f"the model is {job.model} in place of {job.recipe.study.model}"
+    if any(part.sample and part.sample < part.source.count for part in found):
+        yield "the questions are drawn at random"
+    if settings := [one.source for one in job.settings.given.values()]:
+        yield f"settings were given ({', '.join(dict.fromkeys(settings))})"
+    if job.recipe.trainings:
+        yield f"what is learnt first is learnt anew ({', '.join(dict.fromkeys(one.kind for one in job.recipe.trainings))})"
 
 
 def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
@@ -112,14 +172,16 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
         questions=table.questions,
         metric=table.metric,
         full=table.full,
-        rows=tuple(_line(line, own, wanted, table.metric, recipe) for line, own in zip(table.variants, rows, strict=True)),
+        rows=tuple(_line(line, own, wanted, table.metric, part) for line, own in zip(table.variants, rows, strict=True)),
         warnings=table.warnings,
     )
 
 
-def _line(line: Line, rows: list[Row], metrics: list[str], of: str, recipe: Recipe) -> Compared:
+def _line(line: Line, rows: list[Row], metrics: list[str], of: str, part: Part) -> Compared:
+    recipe, population = part.job.recipe, part.source.count
+    wider = widening(line.n, recipe.questions or population, population)
     paper = {figure.metric: figure.value / (100 if recipe.percent and figure.metric in SHARES else 1) for figure in line.paper}
-    cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one, recipe.calls)) for one in metrics)
+    cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one, recipe.calls), wider) for one in metrics)
     return Compared(line.label, line.group, line.n, line.failures, cells, (line.difference or {}).get(of), line.run)
 
 

@@ -101,14 +101,28 @@ class Part:
             max_tokens=job.max_tokens,
         )
 
+    @property
+    def built(self) -> dict[str, Resource]:
+        """What is built first, an index or a graph, by where it is then opened."""
+        return {} if self.job.rehearse else _built(self.job, self.name)
+
     def learnt(self, training: Training) -> Path:
         """The folder of what is learnt: of the same questions by the same model it is the same for all recipes."""
-        return self.job.learnt / _slug(self.learnt_from(training)) / _slug(self.model) / training.name
+        name = "-".join(_slug(spec) for spec in self.learnt_from(training))
+        return self.job.learnt / name / _slug(self.model) / training.name
 
-    def learnt_from(self, training: Training) -> str:
-        """The training questions: of the data set that the recipe names for it, else the part's own."""
-        of = training.given.get("data")
-        return self.training if of is None else _training_of(resources.find("data", of), self.job)
+    def learnt_from(self, training: Training) -> tuple[str, ...]:
+        """The training questions: of the data sets that the recipe names for it, else the part's own."""
+        return tuple(dict.fromkeys(_training_of(source, self.job) for source in self.teaching(training)))
+
+    def teaching(self, training: Training) -> list[Resource]:
+        of = training.given.get("data", self.source.name)
+        return [resources.find("data", name) for name in ([of] if isinstance(of, str) else of)]
+
+    def lessons(self, training: Training) -> list[Question]:
+        """Those questions, so many of each data set, none of which is asked."""
+        by_spec = {_training_of(source, self.job): source for source in self.teaching(training)}
+        return [one for spec, source in by_spec.items() for one in self.to_learn_from(spec, training.limit, source)]
 
     def asked(self) -> Asked:
         """The questions: all, or so many drawn at random by the seed, in the order of the file; of a recipe without data sets
@@ -118,9 +132,13 @@ class Part:
         found = drawn(_usable(self.questions, self.source), self.sample, self.job.execution.seed)
         return Asked(self.questions, found, limit=self.sample, fingerprint=fingerprint(found))
 
-    def to_learn_from(self, spec: str, limit: int | None) -> list[Question]:
-        """Questions with answers, none of which is asked."""
-        asked = {one.id for one in self.asked().questions} if spec == self.questions else frozenset()
+    def to_learn_from(self, spec: str, limit: int | None, source: Resource | None = None) -> list[Question]:
+        """Questions with answers, none of which is asked of the part or, where they are of another ``source``, of that."""
+        asked: frozenset[str] = frozenset()
+        if spec == self.questions:
+            asked = frozenset(one.id for one in self.asked().questions)
+        elif source is not None and not self.job.rehearse and spec == place(source.questions, self.job):
+            asked = frozenset(one.id for one in drawn(_usable(spec, source), self.sample, self.job.execution.seed))
         return drawn(
             [one for one in load_questions(spec) if one.answers and one.id not in asked], limit, self.job.execution.seed
         )
@@ -147,12 +165,18 @@ def parts(job: Job) -> list[Part]:
             "<--data> is missing: expected the folder with the data sets. `gnothi reproduce "
             f"{recipe.name} --data FOLDER` says what it has to hold; <--rehearse> needs none."
         )
+    check_only(job)
     names = [source.name for source in recipe.data]
-    for one in job.only:
-        if one not in (*names, *recipe.rows):
-            raise UnknownName(f"data set or row of {recipe.name}", one, [*names, *recipe.rows])
     chosen = [name for name in names if name in job.only] or names
     return [_part(job, source) for source in recipe.data if source.name in chosen]
+
+
+def check_only(job: Job) -> None:
+    """Raise UnknownName where it names what is no data set and no row of the recipe."""
+    known = [*(source.name for source in job.recipe.data), *job.recipe.rows]
+    for one in job.only:
+        if one not in known:
+            raise UnknownName(f"data set or row of {job.recipe.name}", one, known)
 
 
 def _of_any_questions(job: Job) -> Part:
@@ -177,12 +201,13 @@ def _part(job: Job, source: Resource) -> Part:
         graph: str | None = LAB
     else:
         questions, model = place(source.questions, job), job.model or on.model or study.model or LAB
-        graph = _built("graph", on.graph or study.graph, job)
-        index, sample = _built("corpus", on.corpus or recipe.corpus, job) or graph, job.limit or recipe.questions
+        built = {one.kind: spec for spec, one in _built(job, source.name).items()}
+        graph, sample = built.get("graph"), job.limit or recipe.questions
+        index = built.get("corpus", graph)
     trainings = tuple(_rehearsed(one) if job.rehearse else one for one in recipe.trainings)
     part = Part(job, source, questions, _training_of(source, job), sample, model, index, graph, study, trainings)
     learnt = {one.name: str(part.learnt(one)) for one in trainings}
-    common = {**study.settings, **on.settings, **(recipe.rehearse if job.rehearse else {})}
+    common = {**_own({**study.settings, **on.settings}, job), **(recipe.rehearse if job.rehearse else {})}
     trainings = tuple(replace(one, settings=filled(one.settings, learnt)) for one in trainings)
     rows = tuple(
         _row(job, one, source.name, learnt) for one in study.variants if source.name not in recipe.rows[one.label].without
@@ -193,13 +218,17 @@ def _part(job: Job, source: Resource) -> Part:
 
 def _row(job: Job, variant: Variant, data: str, learnt: Mapping[str, str]) -> Variant:
     more = job.recipe.rows[variant.label].rehearse if job.rehearse else {}
-    own = {key: one for key, one in variant.settings.items() if not (job.rehearse and key.startswith("model."))}
     return replace(
         variant,
-        settings=filled({**own, **more}, learnt),
+        settings=filled({**_own(variant.settings, job), **more}, learnt),
         model=None if job.rehearse else variant.model,
         paper=tuple(one for one in variant.paper if one.dataset == data),
     )
+
+
+def _own(settings: Mapping[str, Any], job: Job) -> dict[str, Any]:
+    """Without what is said of the paper's model where another rehearses."""
+    return {key: one for key, one in settings.items() if not (job.rehearse and key.startswith("model."))}
 
 
 def _rehearsed(training: Training) -> Training:
@@ -235,12 +264,12 @@ def _training_of(source: Resource, job: Job) -> str:
     return place(source.training or source.questions, job)
 
 
-def _built(kind: str, name: str | None, job: Job) -> str | None:
-    """The folder of an index or a graph."""
-    if not name:
-        return None
-    found = resources.find(kind, name)
-    return f"{'dense:' if found.encoder else ''}{(job.data or Path()) / found.index}"
+def _built(job: Job, data: str) -> dict[str, Resource]:
+    """The index and the graph for that data set, by the spec that opens them."""
+    recipe, on = job.recipe, job.recipe.on.get(data, On())
+    named = (("corpus", on.corpus or recipe.corpus), ("graph", on.graph or recipe.study.graph)) if recipe.data else ()
+    found = [resources.find(kind, name) for kind, name in named if name]
+    return {f"{'dense:' if one.encoder else ''}{(job.data or Path()) / one.index}": one for one in found}
 
 
 def _usable(spec: str, source: Resource) -> list[Question]:

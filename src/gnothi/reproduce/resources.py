@@ -11,8 +11,10 @@
     rehearse = "lab:two_hop"             # the laboratory's questions of the same form
     answerable = true                    # optional: only questions with an answer
 
-``[corpus.NAME]``, ``[graph.NAME]`` have ``files`` and ``index``, the folder that is built of them; ``[model."ID"]`` has
-``billions`` of parameters.
+``[corpus.NAME]``, ``[graph.NAME]`` have ``files`` and ``index``, the folder that is built of them; ``[model."ID"]``, also of
+encoders and re-rankers, has ``billions`` of parameters, and ``gated = true`` where the licence has to be accepted first.
+``gigabytes`` are downloaded, ``disk`` is what is built of them, ``count`` and ``count_training`` are questions (of a corpus:
+passages), and ``price`` is in dollars for a million tokens that are read, and written.
 """
 
 from __future__ import annotations
@@ -51,6 +53,12 @@ class Resource:
     question_encoder: str = ""
     templates: str = ""
     billions: float = 0.0
+    gigabytes: float = 0.0
+    disk: float = 0.0
+    gated: bool = False
+    count: int = 0
+    count_training: int = 0
+    price: tuple[float, ...] = ()
     sha256: Mapping[str, str] = field(default_factory=dict)
 
 

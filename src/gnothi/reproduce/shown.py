@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.config import as_text
-from gnothi.report.numbers import MISSING, between, chance, counted, number, share, signed
-from gnothi.report.terminal.console import clean, definitions
-from gnothi.report.terminal.layout import Row, paragraph, show_table
-from gnothi.reproduce import resources
-from gnothi.reproduce.outcome import SHARES, Cell, OnData, Outcome
+from gnothi.report.numbers import counted
+from gnothi.report.terminal.console import clean, definitions, paragraph
+from gnothi.reproduce import tables
+from gnothi.reproduce.outcome import Outcome
 from gnothi.reproduce.recipe import Recipe, papers
 
 if TYPE_CHECKING:
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from gnothi.reproduce.study import Variant
     from gnothi.reproduce.work import Outlook
 
-NAMES = {
-    "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "requests", "paper_calls": "calls",
-    "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
-}  # fmt: skip
+_VERSIONS = "models and libraries may have other versions than the paper's"
 REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
 
 
@@ -75,18 +72,27 @@ def listed(recipes: list[Recipe]) -> Iterator[str]:
     """A line for each element, those without a recipe with the reason."""
     for name, paper in papers().items():
         yield str(paper["title"])
-        mine = [
-            (one.name, f"{one.study.title} ({' and '.join(one.covers)})" if one.covers else one.study.title)
-            for one in recipes
-            if one.paper == name
-        ]
-        yield from definitions(mine)
+        yield from definitions([(one.name, _element(one)) for one in recipes if one.paper == name])
         reasons = [(element, f"no recipe: {reason}") for element, reason in paper["left_out"].items()]
         yield from definitions([one for one in reasons if one[1] not in ("no recipe: a drawing", "no recipe: a prompt")])
         yield ""
     yield "Ablations, on the laboratory's questions or yours"
     yield from definitions([(one.name, _titled(one)) for one in recipes if not one.data])
     yield ""
+
+
+def _element(recipe: Recipe) -> str:
+    """With the whole bill."""
+    seen = anywhere(recipe)
+    return recipe.study.title + (f" ({' and '.join(recipe.covers)}): {bill(seen)}" if seen else "")
+
+
+def anywhere(recipe: Recipe) -> Outlook | None:
+    """All that a table of a paper takes, wherever it is run."""
+    from gnothi.reproduce.parts import Job
+    from gnothi.reproduce.work import outlook
+
+    return outlook(Job(recipe=recipe, out=Path())) if recipe.data else None
 
 
 def _titled(recipe: Recipe) -> str:
@@ -148,32 +154,45 @@ def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
     yield f"{recipe.name}: {study.title}"
     yield from definitions([one for one in about if one[1]])
     if outlook is None:
-        sources = [*recipe.data, *_others(recipe)]
-        yield "\nIt needs"
-        yield from definitions([(one.title, f"{one.home}: {one.get}. Licence: {one.licence}.") for one in sources])
         return
+    if anywhere := all(not need.here and not need.lacking for need in outlook.needs):
+        yield "\nIt needs"
+        yield from definitions([(need.title, _got(need)) for need in outlook.needs])
     if outlook.lacking:
         yield "\nLacking"
-        yield from definitions([(need.title, _lacking(need)) for need in outlook.lacking])
+        yield from definitions(
+            [(need.title, f"{', '.join(need.lacking)}. Get it from {_got(need)}") for need in outlook.lacking]
+        )
+    later = [need for need in outlook.needs if not need.here and not need.lacking]
+    if later and not anywhere:
+        yield "\nDownloaded when it is first opened"
+        yield from definitions([(need.title, _got(need)) for need in later])
     for need in outlook.needs:
         if need.warning:
             yield f"warning: {need.warning}"
+    yield f"\n{bill(outlook)}"
     if outlook.estimate:
-        yield f"\nNothing is lacking. {outlook.estimate.words}"
+        yield f"{'' if outlook.lacking or anywhere else 'No file is lacking. '}{outlook.estimate.words}"
 
 
-def _others(recipe: Recipe) -> list[resources.Resource]:
-    named = [("corpus", recipe.corpus), ("graph", recipe.study.graph or "")]
-    named += [
-        ("model", one) for one in dict.fromkeys([recipe.study.model, *(row.model for row in recipe.study.variants)]) if one
-    ]
-    return [resources.find(kind, name) for kind, name in named if name]
+def _got(need: Need) -> str:
+    """Where it comes from, how large it is and under which licence."""
+    parts = [f"{need.home}: {need.get.rstrip('.')}." if need.home else need.get]
+    parts += [f"About {need.gigabytes:g} GB."] if need.gigabytes else []
+    parts += [f"{need.disk:g} GB more on disk for what is built of it."] if need.disk else []
+    parts += [f"Licence: {need.licence}{', gated: accept it on its page first' if need.gated else ''}."] if need.licence else []
+    return " ".join(parts)
 
 
-def _lacking(need: Need) -> str:
-    where = f" from {need.home}" if need.home else ""
-    licence = f" Licence: {need.licence}." if need.licence else ""
-    return f"{', '.join(need.lacking)}. Get it{where}: {need.get.rstrip('.')}.{licence}"
+def bill(outlook: Outlook) -> str:
+    """In one line: downloads, disk, hours and money, all as estimated."""
+    cost = outlook.estimate
+    said = [f"about {outlook.gigabytes:.0f} GB to download", f"{outlook.disk:.0f} GB on disk"]
+    if cost and cost.hours:
+        said.append(f"{cost.hours:,.0f} GPU hours" + (f" ({cost.learning:,.0f} of them learning)" if cost.learning else ""))
+    if cost and cost.dollars != 0:
+        said.append("an API of unknown price" if cost.dollars is None else f"${cost.dollars:,.0f} of API")
+    return ", ".join(said)
 
 
 # --- what came out -------------------------------------------------------------------------------------------------------
@@ -184,70 +203,52 @@ def document(found: Outcome) -> dict[str, Any]:
     whole = asdict(found)
     for one, own in zip(whole["data"], found.data, strict=True):
         for row, mine in zip(one["rows"], own.rows, strict=True):
-            row["cells"] = [{**cell, "inside": of.inside} for cell, of in zip(row["cells"], mine.cells, strict=True)]
-    return whole
+            row["cells"] = [
+                {**cell, "inside": of.inside, "difference": of.difference}
+                for cell, of in zip(row["cells"], mine.cells, strict=True)
+            ]
+    return whole | {"inside": found.inside, "expected": found.expected}
 
 
 def conclusion(found: Outcome) -> str:
+    """What was reproduced, what was not, and why it may differ; then how many figures lie where they should."""
     if found.rehearsal:
         return REHEARSAL
+    rows = len({row.label for one in found.data for row in one.rows})
+    sizes = ", ".join(f"{one.questions:,} of {one.title}" for one in found.data)
+    said = [
+        f"Reproduced: {counted(rows, 'row')} of {' and '.join(found.covers) or found.recipe}, on questions: {sizes}.",
+        f"Not reproduced: {', '.join(found.missing) or 'nothing of it'}.",
+        f"It may differ because {'; '.join((*found.differs, _VERSIONS))}.",
+    ]
     inside, known = found.inside
-    return f"{inside} of {counted(known, 'figure')} of the paper lie in the 95 % intervals of ours." if known else ""
+    if known:
+        figures = counted(known, "figure")
+        said.append(
+            f"{inside} of {figures} of the paper lie in the 95 % intervals of ours; of a perfect replication about "
+            f"{found.expected:.0f} ({found.expected / known:.1%}) would, for the paper's are of samples, too."
+        )
+    return " ".join(said)
 
 
 def markdown(found: Outcome) -> list[str]:
     lines = [f"{found.title} ({found.source}); {', '.join(found.models)}.", ""]
     for one in found.data:
-        lines += [f"**{one.title}**: {counted(one.questions, 'question')}", "", *_table(one), ""]
+        lines += [f"**{one.title}**: {counted(one.questions, 'question')}", "", *tables.outcome(one).markdown(), ""]
     return [*lines, *(text for text in (conclusion(found), found.note) if text)]
-
-
-def _table(one: OnData) -> list[str]:
-    header = ["", *(head for name in one.metrics for head in (f"{NAMES[name]}: paper", f"{NAMES[name]}: ours (95 %)"))]
-    header += [f"{NAMES[one.metric]} less {one.full} (95 %)", "p"]
-    lines = [_cells(header), _cells(["---"] * len(header))]
-    for row in one.rows:
-        cells = [text for cell in row.cells for text in (_figure(cell, cell.paper), _ours(cell))]
-        test = row.difference
-        spread = f" ({signed(test.interval[0])} to {signed(test.interval[1])})" if test and test.interval else ""
-        lines.append(_cells([row.label, *cells, *([signed(test.difference) + spread, chance(test.p)] if test else ["", ""])]))
-    return lines
-
-
-def _cells(cells: list[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
-
-
-def _figure(cell: Cell, value: float | None) -> str:
-    shown = share(value) if cell.metric in SHARES else number(value)
-    return "" if shown == MISSING else shown
-
-
-def _ours(cell: Cell) -> str:
-    if cell.ours is None:
-        return MISSING
-    spread = f" ({_figure(cell, cell.interval[0])}–{_figure(cell, cell.interval[1])})" if cell.interval else ""
-    return _figure(cell, cell.ours) + spread
 
 
 def show(console: Console, found: Outcome) -> None:
     paragraph(console, f"{found.title} ({found.source})", style="bold")
-    paragraph(console, f"{', '.join(found.models)}; in brackets the paper's figure, below it our 95 % interval")
+    paragraph(
+        console,
+        f"{', '.join(found.models)}; in brackets the paper's figure, below 95 % intervals of ours and of the difference",
+    )
     for one in found.data:
         paragraph(console, f"{one.title}: {counted(one.questions, 'question')}", style="italic")
-        headings = ("", *(head for name in one.metrics for head in (NAMES[name], f"({NAMES[name]})")))
-        show_table(console, headings, [line for row in one.rows for line in _lines(row.label, row.cells)])
+        tables.outcome(one).show(console)
         for warning in one.warnings:
             paragraph(console, f"warning: {warning}", style="yellow")
     for text in (conclusion(found), f"note: {found.note}" if found.note else ""):
         if text:
             paragraph(console, text)
-
-
-def _lines(label: str, cells: tuple[Cell, ...]) -> Iterator[Row]:
-    pairs = [
-        (_figure(cell, cell.ours) or MISSING, f"({paper})" if (paper := _figure(cell, cell.paper)) else "") for cell in cells
-    ]
-    yield [label, *(text for pair in pairs for text in pair)], ""
-    spreads = [between(cell.interval) if cell.metric in SHARES else "" for cell in cells]
-    yield ["", *(text for spread in spreads for text in (spread, ""))], "dim"

@@ -13,18 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gnothi import config
-from gnothi.calibration.apply import fits
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.gate import CalibratedGate, gate_of
+from gnothi.calibration.mismatch import fits
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, takes
-from gnothi.methods.steps.gating import threshold_of
-from gnothi.methods.steps.settings import PROBE, SECTION
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections, takes
+from gnothi.methods.steps.gating import GateSpec, threshold_of
+from gnothi.models import LAB
 from gnothi.models.identity import declaration_of
 from gnothi.reproduce.study import Study, Variant
 from gnothi.session.plan import Plan, Request, resolve
-from gnothi.session.sources import LAB
+from gnothi.signals.registry import PROBE, SECTION
 
 _RESOURCES = (MODEL_SECTION, INDEX_SECTION)
 
@@ -83,7 +82,7 @@ def _named(study: Study, variant: Variant) -> Variant:
     from gnothi import methods
 
     with _naming(study, variant):
-        return replace(variant, method=methods.name_of(variant.method))
+        return replace(variant, method=methods.spec(variant.method).name)
 
 
 def _check_common(study: Study, common: Mapping[str, Given]) -> None:
@@ -94,6 +93,7 @@ def _check_common(study: Study, common: Mapping[str, Given]) -> None:
     for key in study.settings:
         if _section(key) in set(methods.names()) - set(names):
             raise InvalidSetting(f"{study.file}, settings: got {key}, but no variant is of the method {_section(key)}.")
+    check_sections(Settings(common), names)
     check_keys(Settings(common).plain({*_RESOURCES, *methods.names()}), names)
 
 
@@ -134,10 +134,10 @@ def _planned(study: Study, variant: Variant, given: Request, calibrations: Seque
     return replace(plan, methods=tuple(replace(method, variant=variant.label) for method in plan.methods))
 
 
-def _open_gate(plan: Plan) -> CalibratedGate | None:
+def _open_gate(plan: Plan) -> GateSpec | None:
     """The gate of a plan whose decisions hang on a threshold."""
     (method,) = plan.methods
-    return None if method.always_retrieves else gate_of(method)
+    return None if method.always_retrieves else method.gate
 
 
 def _threshold(plan: Plan) -> float | None:
@@ -196,7 +196,7 @@ def _check_heard(study: Study, given: Settings) -> None:
         having = [
             variant
             for variant in study.variants
-            if _section(key) in ("", variant.method) and plain in methods.settings_of(variant.method)
+            if _section(key) in ("", variant.method) and plain in methods.spec(variant.method).settings
         ]
         if all(plain in variant.settings or key in variant.settings for variant in having):
             raise InvalidSetting(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gnothi.errors import InvalidInput
 from gnothi.models.remote.budget import Budget
@@ -23,7 +24,7 @@ from gnothi.session.execute import execute
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a job needs, and about what it will take; no estimate where questions are lacking."""
+    """What a job needs, and about what it will take; ``questions`` are counted where they are there."""
 
     needs: tuple[Need, ...]
     estimate: Estimate | None
@@ -33,20 +34,39 @@ class Outlook:
     def lacking(self) -> list[Need]:
         return [need for need in self.needs if need.lacking]
 
+    @property
+    def gigabytes(self) -> float:
+        """To be downloaded."""
+        return sum(need.gigabytes for need in self.needs if not need.here)
+
+    @property
+    def disk(self) -> float:
+        """What all of it takes in the end."""
+        return sum(need.gigabytes + need.disk for need in self.needs)
+
 
 def outlook(job: Job) -> Outlook:
-    """Opens no model and writes nothing. Raises as ``parts`` and ``plan_study``."""
-    found = parts(job)
-    needed = needs(job, found)
-    if any(need.lacking for need in needed):
-        return Outlook(tuple(needed), None, {})
-    counted = {part.name: len(part.asked().questions) for part in found}
-    return Outlook(tuple(needed), estimate(found, counted), counted)
+    """Without a folder of data of all that it needs, as if nothing was there. Opens no model and writes nothing. Raises as
+    ``parts`` and ``plan_study``."""
+    anywhere = job.data is None and not job.rehearse and bool(job.recipe.data)
+    found = parts(replace(job, data=Path("FOLDER")) if anywhere else job)
+    planned = _planned(job, found)
+    needed = tuple(needs(job, planned, found))
+    if anywhere:
+        needed = tuple(replace(one, lacking=(), here=False) for one in needed if one.home)
+    elif not any(need.lacking for need in needed):
+        counted = {part.name: len(part.asked().questions) for part in found}
+        return Outlook(needed, estimate(found, planned, counted), counted)
+    return Outlook(needed, estimate(found, planned, None) if job.recipe.data and not job.rehearse else None, {})
 
 
 def check(job: Job) -> list[PlannedStudy]:
     """Names and settings, before anything is learnt. Raises UnknownName or InvalidSetting."""
-    return [plan_study(part.study, part.request, part.only, job.calibrations) for part in parts(job)]
+    return [*_planned(job, parts(job)).values()]
+
+
+def _planned(job: Job, found: list[Part]) -> dict[str, PlannedStudy]:
+    return {part.name: plan_study(part.study, part.request, part.only, job.calibrations) for part in found}
 
 
 def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Outcome:
@@ -63,9 +83,10 @@ def table_of(job: Job, watching: Watching | None = None, budget: Budget | None =
 
 def _run(job: Job, watching: Watching | None, budget: Budget | None) -> tuple[list[Part], list[Table], list[list[list[Row]]]]:
     watching, found = watching or Watching(), parts(job)
-    if lacking := [need for need in needs(job, found) if need.lacking]:
+    plans = _planned(job, found)
+    if lacking := [need for need in needs(job, plans, found) if need.lacking]:
         raise InvalidInput(f"{job.recipe.name}: " + " ".join(_told(need) for need in lacking))
-    planned = check(job)
+    planned = [*plans.values()]
     for line in dict.fromkeys(told for one in planned for plan in one.plans.values() for told in plan.told):
         watching.answering.tell(line)
     if job.recipe.data:

@@ -79,7 +79,7 @@ def target(out: str | os.PathLike[str], memory_mb: int, language: str = "") -> A
     scheme = as_scheme(RETRIEVERS.find(name))
     if scheme.target is None:
         raise InvalidSetting(
-            f"<--to>: got {os.fspath(out)!r}, which is only searched. Name a folder, or what can be written to."
+            f"{os.fspath(out)!r} is only searched: expected an index that can be written to, a folder or PostgreSQL's, say."
         )
     if language:
         raise InvalidSetting(

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
+from gnothi.own_code import running
 from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
@@ -38,7 +39,8 @@ class Traced(_Wrapper[Retriever]):
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         started = time.perf_counter()
-        passages = await self._wrapped.search(query, k)
+        with running(f"index {self.name!r}"):
+            passages = await self._wrapped.search(query, k)
         events.emit(events.Searched(query, passages, time.perf_counter() - started))
         return passages
 

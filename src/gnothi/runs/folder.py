@@ -35,6 +35,8 @@ from gnothi.types import Question
 
 __all__ = ["EXECUTION", "RunFolder", "read_config", "read_events", "read_rows", "replace_file"]
 
+ROWS = "rows.jsonl"
+
 
 class RunFolder:
     """A run opened for writing by one process. Use as a context manager."""
@@ -46,10 +48,10 @@ class RunFolder:
         where the folder holds something else; InvalidInput where its files are damaged.
         """
         self.path = path
-        self._lock = claim(path, config, "run", lambda before: changed(before, questions, read_rows(path)))
+        self._lock = claim(path, config, "run", lambda before: changed(before, questions, read_rows(path)), ROWS)
         try:
             self.rows: dict[Key, Row] = {row.key: row for row in read_rows(path)}
-            self._rows, self._events = Journal(path / "rows.jsonl"), Journal(path / "events.jsonl")
+            self._rows, self._events = Journal(path / ROWS), Journal(path / "events.jsonl")
         except BaseException:
             self._lock.close()
             raise
@@ -124,7 +126,7 @@ def read_rows(path: Path) -> list[Row]:
     """The latest row of each question and method, in the file's order; a torn last line is left aside. Raises InvalidInput
     naming file and line for one that is no row."""
     rows: dict[Key, Row] = {}
-    for place, data in read_lines(path / "rows.jsonl"):
+    for place, data in read_lines(path / ROWS):
         row = from_dict(data, place)
         rows.pop(row.key, None)
         rows[row.key] = row

@@ -34,6 +34,9 @@ FINGERPRINTS = "fingerprints."
 """``fingerprints.KEY`` tells the content of what the setting ``KEY`` names. It counts where both sides have one: what is gone
 has none."""
 
+OBJECTS = "objects."
+"""``objects.KEY`` tells where the code stands of what the setting ``KEY`` was given as: an object, or a function."""
+
 PRECISION = f"{FINGERPRINTS}model.dtype"
 """In which precision the model computes, known once it is open."""
 
@@ -48,10 +51,13 @@ Changed = Callable[[Mapping[str, Any]], str | None]
 """Of the settings before: what of the questions has changed, None where they only became more."""
 
 
-def claim(path: Path, config: Mapping[str, Any], what: str, changed: Changed = lambda _: "") -> ExitStack:
+def claim(
+    path: Path, config: Mapping[str, Any], what: str, changed: Changed = lambda _: "", work: str | None = None
+) -> ExitStack:
     """Make the folder, or go on with the work in it; the result is its lock, to be closed at the end.
 
-    ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Raises InvalidSetting where the folder
+    ``config`` maps dotted keys to settings; ``what`` names the work in messages ("run"). Other settings replace
+    those before where the file ``work`` is there and empty: nothing was done by them. Raises InvalidSetting where the folder
     holds work of other settings, or something else, or where another process writes to it.
     """
     _make(path, what)
@@ -61,7 +67,12 @@ def claim(path: Path, config: Mapping[str, Any], what: str, changed: Changed = l
         f"<--out>: another process is writing to the {what} {path}. Wait for it, or choose another folder.",
     )
     try:
-        _agree(path, config, what, changed)
+        try:
+            _agree(path, config, what, changed)
+        except InvalidSetting:
+            if not work or not (path / work).is_file() or (path / work).stat().st_size:
+                raise
+            replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **config}))
     except BaseException:
         lock.close()
         raise
@@ -134,7 +145,7 @@ def read_config(path: Path) -> dict[str, Any]:
     file = path / CONFIG
     try:
         found = flatten(tomllib.loads(regular(file).read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if not path.exists():
             raise InvalidInput(
                 f"there is no folder {path}. {meant(path)}Expected one written by `gnothi eval --out`."
@@ -221,7 +232,9 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
 
 def resource(key: str) -> str:
     """What a fingerprint is of, in a word: ``model`` for ``fingerprints.model.name``, say."""
-    return key.removesuffix(".name").rpartition(".")[2]
+    if (code := key.partition(OBJECTS)[2]).startswith("methods."):
+        return "code of the method"
+    return ("code of the " if code else "") + key.removesuffix(".name").rpartition(".")[2]
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.runs.host import Ask, Asked, Host, Open, Told
-from gnothi.runs.place import Kind, Lost, Place
+from gnothi.runs.remote_worker import Kind, Lost, Place
 
 RAY = "ray"
 

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gnothi.errors import GnothiError, RunStopped
+from gnothi.errors import GnothiError, RunStopped, origin
 from gnothi.events import record
+from gnothi.own_code import running
 from gnothi.runs.rows import Row, answered, failure
 from gnothi.seeding import question_scope
 from gnothi.types import Answer, Question
@@ -32,11 +33,12 @@ async def outcome(name: str, method: Answering, question: Question, seed: int) -
     trace = None
     with question_scope(seed, question.id), record() as events, working() as seconds:
         try:
-            answer = await method(question)
+            with running(f"code that method {name!r} uses"):
+                answer = await method(question)
             row = answered(name, question, answer, events, seconds())
         except RunStopped:
             raise
         except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
             row = failure(name, question, error, events, seconds())
-            trace = None if isinstance(error, GnothiError) else traceback.format_exc()
+            trace = None if isinstance(origin(error), GnothiError) else traceback.format_exc()
     return Outcome(row, [event.as_dict() for event in events], trace)

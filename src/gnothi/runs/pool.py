@@ -13,7 +13,7 @@ from typing import Any, Generic
 
 from gnothi.errors import InvalidSetting, WorkerDied
 from gnothi.runs.host import R, Told
-from gnothi.runs.place import Kind, Lost, Place
+from gnothi.runs.remote_worker import Kind, Lost, Place
 from gnothi.types import Question
 from gnothi.version import __version__
 

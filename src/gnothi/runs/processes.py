@@ -21,7 +21,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from gnothi.runs.host import Ask, Asked, Host, Open, Told, portable
-from gnothi.runs.place import Kind, Place
+from gnothi.runs.remote_worker import Kind, Place
 
 _GONE = (OSError, ValueError)  # what sending raises when the other end is closed, or this one
 

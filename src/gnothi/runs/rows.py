@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
+from gnothi.errors import origin
 from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Partial, Picked, Usage, found_nothing
 from gnothi.metrics import score
-from gnothi.runs.reached import reached
+from gnothi.runs.answer_stages import reached
 from gnothi.signals.gate import decisive
 from gnothi.types import Answer, Question
 
@@ -38,8 +39,8 @@ class Row:
     answer (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by
     (``signals.gate.decisive``), so
     that the same question gives the same row; events.jsonl has them as they were. ``reached``: whether the answer was ``found``
-    and ``read`` (null where that cannot be told) and the ``stage`` that it came to (``runs.reached``); empty where nothing is
-    known of it, and in rows of before.
+    and ``read`` (null where that cannot be told) and the ``stage`` that it came to (``runs.answer_stages``); empty where
+    nothing is known of it, and in rows of before.
     """
 
     method: str
@@ -125,7 +126,8 @@ def answered(method: str, question: Question, answer: Answer, events: Iterable[E
 
 
 def failure(method: str, question: Question, error: Exception, events: Iterable[Event], seconds: float) -> Row:
-    described = {"type": type(error).__name__, "message": str(error) or repr(error)}
+    raised = origin(error)
+    described = {"type": type(raised).__name__, "message": str(raised) or repr(raised)}
     return Row(error=described, **_shared(method, question, list(events), seconds))
 
 

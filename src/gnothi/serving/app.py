@@ -23,9 +23,8 @@ from gnothi.serving.failures import Refusal
 from gnothi.serving.feedback import Feedback
 from gnothi.serving.keys import Keys
 from gnothi.serving.links import Links
-from gnothi.serving.metrics import Metrics
-from gnothi.serving.room import Room
-from gnothi.serving.routes import chat, feedback, health, mcp, models, page, passages, responses, runs, search_and_know
+from gnothi.serving.metrics import Metrics, Room
+from gnothi.serving.routes import chat, feedback, health, mcp, models, page, responses, search_and_know
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 
@@ -37,8 +36,6 @@ PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     feedback.routes,
     mcp.routes,
     page.routes,
-    passages.routes,
-    runs.routes,
     health.routes,
 ]
 """Further parts are added here: each gives the routes of its own."""

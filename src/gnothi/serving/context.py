@@ -12,8 +12,7 @@ from gnothi.serving.drift import Drifts
 from gnothi.serving.feedback import Feedback
 from gnothi.serving.keys import Account, Keys
 from gnothi.serving.links import Links
-from gnothi.serving.metrics import Metrics
-from gnothi.serving.room import Room
+from gnothi.serving.metrics import Metrics, Room
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from gnothi.errors import InvalidSetting
 from gnothi.retrieval.filters import Filters, as_filters
-from gnothi.serving.attached import Attached, Message, attached_in, helper, told_apart
+from gnothi.serving.attachments import Attached, Message, attached_in, helper, told_apart
 from gnothi.serving.failures import Refusal
-from gnothi.serving.standalone import Turn
+from gnothi.serving.follow_ups import Turn
 from gnothi.types import encodable
 
 _TEXTS = ("text", "input_text", "output_text")

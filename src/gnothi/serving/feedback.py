@@ -14,10 +14,9 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter
 
-from gnothi.calibration.apply import identity_of
 from gnothi.calibration.feedback import Judged
-from gnothi.calibration.gate import gate_of
 from gnothi.calibration.live import gated, trusted
+from gnothi.calibration.mismatch import identity_of
 from gnothi.errors import InvalidSetting
 from gnothi.locks import hold
 from gnothi.runs.journal import Journal
@@ -91,7 +90,7 @@ class Feedback:
 def _base(setup: SetUp) -> Judged:
     """What all answers of a set-up have in common; ``settings`` None where no signal decides."""
     (method,) = setup.plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     return Judged(
         answer_id="",
         time="",

@@ -53,10 +53,10 @@ def read(file: Path) -> list[Key]:
         return [_key(one) for one in data["keys"]]
     except FileNotFoundError:
         raise InvalidInput(
-            f"<--keys>: there is no file {file}. Make a key, and the file with it: gnothi keys {file} NAME"
+            f"there is no file of keys {file}. Make a key, and the file with it: gnothi keys {file} --add NAME"
         ) from None
     except (OSError, *MALFORMED) as error:
-        raise InvalidInput(f"<--keys>: {file} holds no keys ({error!s:.80}). Expected a file made by `gnothi keys`.") from None
+        raise InvalidInput(f"{file} holds no keys ({error!s:.80}). Expected a file made by `gnothi keys`.") from None
 
 
 def _key(given: Mapping[str, Any]) -> Key:
@@ -92,6 +92,7 @@ def add(file: Path, name: str, **limits: Any) -> str:
 
 def revoke(file: Path, name: str) -> None:
     """A server that runs refuses it from the next question on. Raises UnknownName or InvalidInput."""
+    read(file)  # before a lock is made beside what is not there
     with _writing(file):
         keys = read(file)
         if not any(one.name == name for one in keys):
@@ -111,7 +112,7 @@ def spent(file: Path) -> dict[str, dict[str, float]]:
         return {}
     except (OSError, *MALFORMED) as error:
         raise InvalidInput(
-            f"<--keys>: {books} does not say what the keys have spent ({error!s:.80}). Expected a file that `gnothi serve` "
+            f"{books} does not say what the keys have spent ({error!s:.80}). Expected a file that `gnothi serve` "
             "wrote. Delete it to give every key its whole budget again."
         ) from None
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from starlette.types import Scope
 
+from gnothi.errors import origin
 from gnothi.serving.failures import Refusal
 from gnothi.serving.shown import Shown
 
@@ -87,6 +88,7 @@ def _route(scope: Scope) -> str:
 
 def described(failure: BaseException, content: bool) -> dict[str, Any]:
     """An error by type and place."""
+    failure = origin(failure)
     frames = traceback.extract_tb(failure.__traceback__)[-4:]
     where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
     return {"error": type(failure).__name__, "at": where} | ({"why": str(failure)} if content else {})

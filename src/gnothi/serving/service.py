@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import uuid
@@ -9,30 +10,116 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from gnothi import methods
+from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.events import Event, Listener, UnknownKeys, listen, record
+from gnothi.events import Event, Listener, Searched, UnknownKeys, listen, record
 from gnothi.methods.planned import name_of
+from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.models import RemoteSettings
 from gnothi.models.remote.budget import Budget, Prices, spending
-from gnothi.protocols import LanguageModel, Method
+from gnothi.protocols import LanguageModel, Method, Retriever
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.retrieval.build import DEFAULT_WORDS
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters
+from gnothi.retrieval.ingest.split import split
+from gnothi.retrieval.results import check_k
+from gnothi.retrieval.wrappers import Traced
 from gnothi.runs.runner import CONCURRENCY
 from gnothi.seeding import question_scope
-from gnothi.serving import helper
-from gnothi.serving.attached import Attached
-from gnothi.serving.handed import Handed, passages, unread
-from gnothi.serving.standalone import Turn, standalone
+from gnothi.serving.attachments import Attached
+from gnothi.serving.follow_ups import Turn, standalone
 from gnothi.session import sources as specs
 from gnothi.session.asking import Result, ask_method
-from gnothi.session.knowing import Knowledge, know
-from gnothi.session.opened import Opened, opened, under_way
+from gnothi.session.knowledge import Knowledge, know, uncalibrated
 from gnothi.session.plan import Plan
-from gnothi.session.thresholds import uncalibrated
-from gnothi.types import Question, ScoredPassage
+from gnothi.session.resources import Opened, opened, under_way
+from gnothi.types import Answer, Decoding, Passage, Prompt, Question, ScoredPassage, Task
+
+NAME = "attached"
+
+
+def passages(attached: Sequence[Attached]) -> dict[Passage, Attached]:
+    """Passages as an index has them, in order, each with what it is from."""
+    return {
+        Passage(f"{NAME}:{place}.{part}", text, one.title): one
+        for place, one in enumerate(attached, start=1)
+        for part, text in enumerate(split([one.text], DEFAULT_WORDS), start=1)
+    }
+
+
+def unread(given: Sequence[Passage], searches: Sequence[Searched], method: object) -> tuple[str, ...]:
+    """A warning where nobody looked at what came with the question."""
+    ids = {one.id for one in given}
+    if any(found.passage.id in ids for search in searches for found in search.passages):
+        return ()
+    why = "no search was thought needed" if hasattr(method, "retriever") else "this method reads no passages"
+    return (f"What came with the question was not read: {why}.",)
+
+
+class Handed:
+    """What came with the question and what the index finds, in turns, the former first: those that fit the query best, then
+    the others as they came. Lives as long as a question."""
+
+    def __init__(self, given: Sequence[Passage], index: Retriever | None) -> None:
+        self._index = index
+        self._given = Traced(_Ranked(given))
+
+    @property
+    def name(self) -> str:
+        return NAME if self._index is None else self._index.name
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        check_k(k)
+        sources = [self._given] if self._index is None else [self._given, self._index]
+        rankings = await gather(*(one.search(query, k) for one in sources))
+        found = [one.passage for place in zip_longest(*rankings) for one in place if one is not None][:k]
+        return tuple(ScoredPassage(one, 1 / place) for place, one in enumerate(found, start=1))
+
+    async def aclose(self) -> None:
+        """The index is not this one's."""
+
+
+class _Ranked:
+    """All passages by how well they fit a query; those that do not fit come last, in their order."""
+
+    name = NAME
+
+    def __init__(self, given: Sequence[Passage]) -> None:
+        self._given = given
+        self._index: BM25Index | None = None
+
+    async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
+        if self._index is None:
+            self._index = await asyncio.to_thread(BM25Index.in_memory, self._given, NAME)
+        fit = await self._index.search(query, k)
+        ids = {one.passage.id for one in fit}
+        return (*fit, *(ScoredPassage(one, 0.0) for one in self._given if one.id not in ids))[:k]
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+PLAIN = Task("helper")
+TOKENS = 300
+
+
+async def reply(opened: Opened, plan: Plan, question: Question) -> Result:
+    """What the model says, whole; of a model with a format of its own, its short answer."""
+    direct = methods.create("direct", {"model": opened.model}, {})
+    if not follows_instructions(opened.model):
+        return await ask_method(plan, opened, direct, question)
+    started = time.perf_counter()
+    with record() as seen:
+        said = await opened.model.generate(Prompt(PLAIN, question.text), Decoding(max_tokens=TOKENS))
+    answer = Answer(said.text.strip())
+    return Result(question, answer, direct.name, opened.model.name, None, None, time.perf_counter() - started, tuple(seen))
+
 
 LOG = logging.getLogger("gnothi.serving")
 QUESTION_ID = "ask"
@@ -179,7 +266,7 @@ class Service:
         """What the model says to a prompt of a chat's front end: no gate, no search."""
 
         async def work() -> Answered:
-            result = await helper.reply(setup.opened, setup.plan, Question(QUESTION_ID, text))
+            result = await reply(setup.opened, setup.plan, Question(QUESTION_ID, text))
             return Answered(uuid.uuid4().hex, setup, text, result)
 
         return await self._heard("helper", setup, text, work, listeners)
@@ -232,10 +319,8 @@ class Service:
 
 
 @asynccontextmanager
-async def open_service(
-    plans: Mapping[str, Plan], follow_ups: str = "rewrite", have: Mapping[Any, Any] | None = None
-) -> AsyncIterator[Service]:
-    """Open what all plans name, each model once, and close it at the end; what the caller ``has`` is used and left open.
+async def open_service(plans: Mapping[str, Plan], follow_ups: str = "rewrite") -> AsyncIterator[Service]:
+    """Open what all plans name, each model once, and close it at the end.
 
     Raises what opening raises, InvalidSetting and MissingCapability."""
     first = next(iter(plans.values()))
@@ -248,10 +333,10 @@ async def open_service(
             found = next((one for other, one in sets if _alike(plan, other)), None)
             if found is None:
                 together = [other for other in plans.values() if _alike(plan, other)]
-                shared = dict(have or {})
-                for spec, settings in {spec: one for other in together for spec, one in other.models.items()}.items():
-                    if (LanguageModel, spec) not in shared:
-                        shared[LanguageModel, spec] = _shared(models, stack, spec, settings)
+                named = {spec: one for other in together for spec, one in other.models.items()}
+                shared: dict[Any, Any] = {
+                    (LanguageModel, spec): _shared(models, stack, spec, settings) for spec, settings in named.items()
+                }
                 found = await stack.enter_async_context(opened(together, shared))
                 sets.append((plan, found))
             doubt = uncalibrated(plan, found)

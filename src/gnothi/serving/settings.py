@@ -58,7 +58,7 @@ class ServerSettings:
         if not self.loopback and self.keys is None and not self.anyone:
             raise InvalidSetting(
                 f"setting 'server.host': got {self.host!r}, which other machines reach, and no keys. Make one with `gnothi "
-                "keys keys.json NAME` and give <--keys keys.json>, or let anyone ask: "
+                "keys keys.json --add NAME` and give <--keys keys.json>, or let anyone ask: "
                 "<--set server.anyone=true>."
             )
 

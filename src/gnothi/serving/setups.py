@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from gnothi import config, methods
-from gnothi.calibration.gate import gate_of
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod, takes
+from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod, check_sections, takes
 from gnothi.serving.settings import ServerSettings
 from gnothi.session.plan import Plan, Request, resolve, together
 
@@ -46,15 +45,25 @@ def plans(request: Request) -> dict[str, Plan]:
                 f"set-up {name!r} (from {one.source}): expected a table [{SETUPS}.NAME] with a name of letters, digits, - or _."
             )
         found.setdefault(name, {})[rest] = one
+    rest_of = {key: one for key, one in request.settings.given.items() if key.partition(".")[0] not in SERVER_SECTIONS}
+    request = replace(request, settings=Settings(rest_of))
     if not found:
         plan = resolve(request)
         plan = together(plan)
         return {method.name: _alone(plan, method) for method in plan.methods}
-    counts = {name: takes(_method(name, given), _with_own(given, request)) for name, given in found.items()}
+    named = {name: _method(name, given) for name, given in found.items()}
+    check_sections(request.settings, named.values())
+    counts = {name: takes(named[name], _with_own(given, request)) for name, given in found.items()}
     every = set[str]().union(*counts.values())
-    # A shared setting is of at least one of them; the others have no use for it.
+    # A shared setting, or section, is of at least one of them; the others have no use for it.
     own = {
-        name: Settings({key: one for key, one in request.settings.given.items() if key not in every - counts[name]})
+        name: Settings(
+            {
+                key: one
+                for key, one in request.settings.given.items()
+                if key not in every - counts[name] and key.partition(".")[0] not in {*named.values()} - {named[name]}
+            }
+        )
         for name in found
     }
     return {name: _plan(name, given, replace(request, settings=own[name])) for name, given in found.items()}
@@ -91,11 +100,11 @@ def _method(name: str, given: Mapping[str, Given]) -> str:
     method = given["method"].value if "method" in given else None
     if not isinstance(method, str):
         raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected the name of a method, as in 'seakr'.")
-    return methods.name_of(method)
+    return methods.spec(method).name
 
 
 def _alone(plan: Plan, method: PlannedMethod) -> Plan:
     """The plan for one of its methods; a calibration stays with those whose gate it is of."""
-    gate = gate_of(method)
+    gate = method.gate
     uses = plan.calibration is not None and gate is not None and gate.signal == plan.calibration.signal
     return replace(plan, methods=(method,), calibration=plan.calibration if uses else None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gnothi.errors import MissingDependency
+from gnothi.errors import MissingDependency, origin
 from gnothi.events import Decided, Event, ModelCall, Searched, Usage
 from gnothi.methods.planned import name_of
 from gnothi.models import is_remote
@@ -92,7 +92,7 @@ class Spans:
             if self._content:
                 self._span.set_attribute("gen_ai.output.messages", _messages("assistant", result.text))
         if done.failure is not None:
-            self._span.set_attribute("error.type", type(done.failure).__name__)
+            self._span.set_attribute("error.type", type(origin(done.failure)).__name__)
             self._span.set_status(StatusCode.ERROR)
         self._span.end()
 

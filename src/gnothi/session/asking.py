@@ -10,11 +10,12 @@ from typing import Any
 
 from gnothi.events import Decided, Event, Listener, Searched, Usage, found_nothing, listen
 from gnothi.notebook import listing
+from gnothi.own_code import running
 from gnothi.protocols import Method
 from gnothi.report.numbers import counted, number
 from gnothi.seeding import question_scope
-from gnothi.session.opened import Opened
 from gnothi.session.plan import Plan
+from gnothi.session.resources import Opened
 from gnothi.types import Answer, Passage, Question
 
 
@@ -129,7 +130,8 @@ async def ask_method(
             stack.enter_context(listen(listener))
         stack.enter_context(question_scope(plan.execution.seed, question.id))
         started = time.perf_counter()
-        answer = await method(question)
+        with running(f"code that method {method.name!r} uses"):
+            answer = await method(question)
         seconds = time.perf_counter() - started
     index, graph = (None if source is None else source.name for source in (opened.retriever, opened.graph))
     doubt = probability_wrong(plan, seen)

@@ -9,26 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from gnothi import methods
 from gnothi.calibration.choose import FEWEST, Chosen, Sample
 from gnothi.calibration.file import Calibration, details_of, kept_scores
 from gnothi.calibration.from_run import replay_scores
-from gnothi.calibration.gate import CalibratedGate, gate_of
 from gnothi.calibration.probes import calibrating_warning, learnt_from
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.sentence_answers import check_seen
+from gnothi.calibration.sentence_answers import check_exact_match
 from gnothi.calibration.source import Source
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.planned import PlannedMethod, name_of
+from gnothi.methods.steps.gating import GateSpec
 from gnothi.metrics import METRICS
 from gnothi.models.identity import Identity, identify
 from gnothi.models.remote.budget import Budget
 from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row, scored
 from gnothi.session.execute import Watch, claimed, execute
-from gnothi.session.opened import Key
-from gnothi.session.plan import Plan, thinking_of
+from gnothi.session.plan import Plan, form_of
+from gnothi.session.resources import Key
 from gnothi.stats import guarantee
 from gnothi.stats.guarantee import EPSILON
 
@@ -58,7 +57,7 @@ async def collect(
     watch = watch or Watch()
     for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint):
         watch.warn(calibrating_warning(spec, asked.dataset))
-    shut_plan = plan.changed(gate.at(float("inf")) | gate.measured(), told)
+    shut_plan = plan.changed(gate.collecting(), told)
     with claimed(shut_plan, folder / "shut", "gate shut", held=True) as shut_run:
         if weigh:
             open_plan = plan.changed(gate.at(float("-inf")), told)
@@ -67,7 +66,7 @@ async def collect(
         else:
             (shut,) = await execute([shut_run], watch, have, budget)
             open_ = []
-    check_seen([*shut, *open_], metric)
+    check_exact_match([*shut, *open_], metric)
     scores, never, always = _paired(shut, open_ if weigh else None, metric)
     return Source(
         sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
@@ -80,7 +79,7 @@ async def collect(
         fingerprint=asked.fingerprint,
         settings=gate.settings,
         precision=shut_run.folder.precision,
-        thinking=thinking_of(plan.sources.model, plan.models) or "",
+        form=form_of(plan.sources.model, plan.models),
         failed=[row for row in [*shut, *open_] if row.failed],
     )
 
@@ -104,10 +103,10 @@ def check_enough(plan: Plan, target_error: float | None = None, epsilon: float =
         guarantee.check_enough(known, target_error, epsilon)
 
 
-def gate_to_place(plan: Plan) -> tuple[CalibratedGate, str]:
+def gate_to_place(plan: Plan) -> tuple[GateSpec, str]:
     """That of the plan's only method, and its signal. Raises InvalidSetting where it holds no signal against a threshold."""
     (method,) = plan.methods
-    gate = gate_of(method)
+    gate = method.gate
     if gate is None or gate.signal is None:
         raise InvalidSetting(_no_gate(method))
     return gate, gate.signal
@@ -158,7 +157,7 @@ def made(source: Source, chosen: Chosen) -> Calibration:
         data_fingerprint=source.fingerprint,
         settings=source.settings,
         precision=source.precision,
-        thinking=source.thinking,
+        form=source.form,
         details=details_of(chosen, source.sign),
         scores=() if source.judged else kept_scores(source.sign * source.sample.scores),
     )
@@ -167,11 +166,11 @@ def made(source: Source, chosen: Chosen) -> Calibration:
 def _no_gate(method: PlannedMethod) -> str:
     expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
     what = "has no gate with a threshold"
-    if GateSource in methods.resources_of(method.name).values() and (not method.gating or "learned" in method.named):
+    if GateSource in method.spec.resources.values() and (not method.spec.gate or "learned" in method.named):
         what = "decides by a gate that is learnt, not by one signal"
         expected = "Its costs and promises are given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`."
-    elif method.gating:
-        what, instead = method.gating.undecided
+    elif method.spec.gate:
+        what, instead = method.spec.gate.undecided
         expected = instead or expected
     return f"<--method>: got {method.name!r}, which {what}. {expected}"
 

@@ -26,13 +26,13 @@ def default_method(model: Any, settings: Settings, calibration: Calibration | No
     was given that only this one has; else the one that searches always."""
     if calibration is not None:
         named = calibration.method
-        named = named if named in methods.names() and methods.gating_of(named) else GATED
+        named = named if named in methods.names() and methods.spec(named).gate else GATED
         return (
             named,
             f"method {named}: the calibration says when it searches with the model {calibration.model.name or '(any)'}",
         )
     own = settings.plain({MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()})
-    only = own.keys() & (methods.settings_of(GATED).keys() - methods.settings_of(ALWAYS).keys())
+    only = own.keys() & (methods.spec(GATED).settings.keys() - methods.spec(ALWAYS).settings.keys())
     if only or _thresholds(model):
         return GATED, ""
     return ALWAYS, (

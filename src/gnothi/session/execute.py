@@ -20,11 +20,11 @@ from gnothi.runs.outcomes import Outcome, outcome
 from gnothi.runs.pace import Pace, note
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
-from gnothi.session.elsewhere import is_elsewhere, where, workers
-from gnothi.session.opened import Key, label, opened, opened_methods
 from gnothi.session.plan import Plan
-from gnothi.session.progress import Early
+from gnothi.session.progress import Progress
 from gnothi.session.record import record
+from gnothi.session.resources import Key, label, opened, opened_methods
+from gnothi.session.workers import is_elsewhere, where, workers
 from gnothi.types import Question
 
 READ = "read_tokens"
@@ -112,7 +112,7 @@ async def execute(
     watch = watch or Watch()
     wanted, missing = sum(len(one.plan.keys) for one in runs), sum(one.missing for one in runs)
     unfinished = [one for one in runs if one.missing]
-    told, early = False, Early(runs, watch)
+    told, progress = False, Progress(runs, watch)
     budget = budget or budget_of(runs[0].plan)
     try:
         with spending(budget):
@@ -129,8 +129,8 @@ async def execute(
                         told = True
                     for one in together:
                         one.folder.settle(models.precision, models.day)
-                    async with early.reading(models.read, is_elsewhere(how, several)):
-                        works = [_work(one, partial(_named, answer, place), early) for place, one in enumerate(together)]
+                    async with progress.reading(models.read, is_elsewhere(how, several)):
+                        works = [_work(one, partial(_named, answer, place), progress) for place, one in enumerate(together)]
                         under_way = how.concurrency or models.under_way or CONCURRENCY
                         with _timed(together, under_way, several):
                             await run(works, concurrency=under_way)
@@ -162,13 +162,13 @@ def _timed(runs: Sequence[Run], under_way: int, processes: int) -> Iterator[None
                 note(one.folder.path, Pace(round(shared, 3), len(rows), count, under_way, processes))
 
 
-def _work(one: Run, answer: Answer, early: Early) -> Work:
+def _work(one: Run, answer: Answer, progress: Progress) -> Work:
     async def heard(method: str, question: Question) -> Outcome:
-        with early.listening(one, method):
+        with progress.listening(one, method):
             return await answer(method, question)
 
     names, plan = [method.name for method in one.plan.methods], one.plan
-    told = partial(early.row, one)
+    told = partial(progress.row, one)
     return Work(heard, names, plan.questions.questions, one.folder, plan.execution.max_failures, told)
 
 

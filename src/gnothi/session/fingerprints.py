@@ -9,9 +9,9 @@ from typing import Any
 
 from gnothi.errors import IndexUnavailable
 from gnothi.files import home_expanded
+from gnothi.models import LAB
+from gnothi.prompts.sets import SHIPPED
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
-from gnothi.session.sources import LAB
-from gnothi.tasks.sets import SHIPPED
 from gnothi.types import Demonstration
 from gnothi.weights import digest
 
@@ -53,11 +53,12 @@ def _content(protocol: type, spec: str) -> str:
 def _read(protocol: type) -> tuple[str, ...]:
     """The files of a folder that results depend on; others may lie there, too."""
     from gnothi.filtering import complexity, knowledge, learned, reference
-    from gnothi.filtering.demonstrations import DemonstrationSource
-    from gnothi.signals import probe, probe_folder
+    from gnothi.filtering.utility import DemonstrationSource
+    from gnothi.signals import entailment, probe, probe_folder
 
     files: dict[type, tuple[str, ...]] = {
         probe.Probe: (probe_folder.HEADER, probe_folder.WEIGHTS, probe_folder.WORDS),
+        entailment.Entailment: ("config.json", "model.safetensors"),
         complexity.ComplexitySource: (complexity.FILE,),
         learned.GateSource: (learned.FILE,),
         knowledge.KnowledgeSource: (knowledge.HEADER, knowledge.QUESTIONS),

@@ -10,25 +10,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi import methods
-from gnothi.calibration.apply import calibrated, chosen_on
-from gnothi.calibration.probes import check_probes, evaluating_warning, learnt_from
+from gnothi import config
+from gnothi.calibration.mismatch import calibrated, check_computing, chosen_on
+from gnothi.calibration.probes import check_probe, evaluating_warning, learnt_from
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, check_fits, name_of, plan_methods
-from gnothi.methods.registry import METHODS
-from gnothi.models.of_function import as_model
-from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
-from gnothi.registry import GIVEN
-from gnothi.retrieval.given import as_retriever
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, fitting, name_of, plan_methods
+from gnothi.models import LAB, check_model, model_settings
+from gnothi.models.scheme import FORM
+from gnothi.own_code import importable
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+from gnothi.registry import Own
 from gnothi.runs.on_ray import address_of
 from gnothi.session import worlds
 from gnothi.session.data import load_several
 from gnothi.session.default_method import default_method
 from gnothi.session.searches import SearchSettings
-from gnothi.session.sources import LAB, check_model, model_settings, search_settings
-from gnothi.session.untrained import untrained
-from gnothi.signals.registry import SIGNALS
+from gnothi.signals.registry import PROBE
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -118,6 +116,16 @@ class Plan:
         return any(map(is_remote, self.models))
 
     @property
+    def opens(self) -> Iterator[tuple[type, Any]]:
+        """The protocol and the name, or the object, of everything that is opened to answer."""
+        searches = self.sources.searches
+        yield from ((LanguageModel, model) for model in (self.sources.model, *self.models))
+        yield from ((Retriever, one) for one in (self.sources.index,) if one is not None)
+        yield from ((KnowledgeGraph, one) for one in (self.sources.graph,) if one is not None)
+        yield from ((Reranker, one) for one in (searches.reranker,) if one is not None)
+        yield from (one for method in self.methods for one in method.named.values())
+
+    @property
     def trusting(self) -> list[str]:
         """The methods whose gate was told never to fire."""
         return [method.name for method in self.methods if method.never_retrieves]
@@ -169,45 +177,66 @@ def resolve(request: Request) -> Plan:
     wrong model and a missing index, the model is told first.
     """
     unnamed = request.model is None
-    request = replace(request, model=LAB if unnamed else as_model(request.model), index=as_retriever(request.index))
-    settings = request.settings
-    found = _calibration(request.calibration)
-    told: list[str] = []
-    if request.methods is None:
-        suits, why = default_method(request.model, settings, found)
-        request = replace(request, methods=(suits,))
+    model = LAB if unnamed else fitting(request.model, LanguageModel, "model")
+    index, graph = fitting(request.index, Retriever, "index"), fitting(request.graph, KnowledgeGraph, "graph")
+    settings, found = request.settings, request.calibration
+    if isinstance(found, Path):
+        from gnothi.calibration.file import read
+
+        found = read(found)
+    names, told = request.methods, list[str]()
+    if names is None:
+        suits, why = default_method(model, settings, found)
+        names = [suits]
         told += filter(None, [why])
-    names = list(dict.fromkeys(map(methods.name_of, request.methods or ())))
-    request = replace(request, methods=names)
-    planned = tuple(method.with_model(request.model) for method in plan_methods(names, settings))
+    planned = plan_methods(names, settings, model)
     if found is not None:
-        planned, how = calibrated(planned, found, request.model, bool(request.ignore_mismatch))
+        planned, how = calibrated(planned, found, model, bool(request.ignore_mismatch))
         told += how
-    check_probes(planned, request.model, request.ignore_mismatch)
-    sources = _sources(request, planned)
-    named = (request.model, *(model for method in planned for model in method.models))
-    models = model_settings(list(dict.fromkeys(one for one in named if isinstance(one, str))), settings)
-    if isinstance(request.model, str):
-        check_model(request.model, on_the_hub=False)
-    if sources.index is None:
-        check_no_retriever(planned, request.model)
+    for method in planned:
+        if PROBE in method.named:
+            check_probe(method, model, request.ignore_mismatch)
+    further = (one for method in planned for protocol, one in method.named.values() if protocol is LanguageModel)
+    named = list(dict.fromkeys(one for one in (model, *further) if isinstance(one, str)))
+    models = model_settings(named, settings.section(MODEL_SECTION))
+    index, graph = worlds.beside(model, index, graph)
+    if isinstance(model, str):
+        check_model(model, on_the_hub=False)
+    if index is None:
+        check_no_retriever(planned, model)
+    searches = config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
+    fields = {key for method in planned for key in (*method.spec.required, *method.spec.optional)}
+    reads_graph = searches.expand != "none" or "graph" in fields
+    fuses = isinstance(index, str) and index.startswith("hybrid:")
+    for key, used in (("recogniser", reads_graph and graph), ("fusion", fuses), ("dense_weight", fuses)):
+        if not used and (one := settings.given.get(f"{INDEX_SECTION}.{key}")) is not None and one.shared:
+            nothing: dict[str, Any] = {key: None}
+            searches = replace(searches, **nothing)
+    if searches.recogniser is not None and not (reads_graph and graph):
+        why = "there is no graph: give <--graph PATH>" if reads_graph else "none of the methods reads one: leave it out"
+        raise InvalidSetting(
+            f"setting 'index.recogniser': got {searches.recogniser!r}, which finds a graph's names, but {why}."
+        )
+    shared = (MODEL_SECTION, INDEX_SECTION)
+    given = sorted((key, repr(one.value)) for key, one in settings.given.items() if key.partition(".")[0] in shared)
     plan = Plan(
-        sources,
+        Sources(model, index, graph if reads_graph else None, searches, tuple(given)),
         planned,
         models,
         settings,
         request.max_cost,
         request.max_tokens,
         tuple(told),
-        tuple(untrained(planned, request.model)),
+        tuple(method.warning for method in planned if method.warning),
         found,
         unnamed=unnamed,
     )
-    _check_budget(plan)
+    if request.max_cost is not None or request.max_tokens is not None:
+        _check_budget(plan)
     if found is None or request.ignore_mismatch:
         return plan
-    found.check_precision(_precision(request.model, models))
-    found.check_thinking(thinking_of(request.model, models))
+    precision = getattr(models[model], "dtype", None) if isinstance(model, str) else model.profile.precision
+    check_computing(found, precision, form_of(model, models))
     return plan.in_precision(found.precision)
 
 
@@ -223,17 +252,10 @@ def together(plan: Plan, questions: Sequence[Question] = ()) -> Plan:
     return replace(plan, warnings=(*plan.warnings, warning)) if warning else plan
 
 
-def thinking_of(model: Any, models: Mapping[str, CallCache]) -> str | None:
-    """Whether the model of that name is to think, as its settings say; None where they do not."""
-    return getattr(models.get(model), "thinking", None) if isinstance(model, str) else None
-
-
-def _precision(model: Any, models: Mapping[str, CallCache]) -> str | None:
-    """As it was given, or as an object says; None where there is none."""
-    if isinstance(model, str):
-        return getattr(models[model], "dtype", None)
-    precision: str | None = model.profile.precision
-    return precision
+def form_of(model: Any, models: Mapping[str, CallCache]) -> dict[str, str]:
+    """How prompts of the model of that name are written, as far as its settings say."""
+    given = models.get(model) if isinstance(model, str) else None
+    return {key: str(one) for key in FORM if (one := getattr(given, key, None))}
 
 
 def with_questions(
@@ -298,43 +320,11 @@ def check_questions(questions: Sequence[object]) -> None:
         raise InvalidInput(f"questions: got the id {twice!r} more than once, expected ids to be unique.")
 
 
-def _calibration(given: Path | Calibration | None) -> Calibration | None:
-    from gnothi.calibration.file import read
-
-    return read(given) if isinstance(given, Path) else given
-
-
-def _sources(request: Request, planned: Sequence[PlannedMethod]) -> Sources:
-    for key, protocol in (("model", LanguageModel), ("index", Retriever), ("graph", KnowledgeGraph)):
-        if (value := getattr(request, key)) is not None and not isinstance(value, str):
-            check_fits(value, protocol, key)
-    model = request.model
-    default = worlds.own(model)
-    index, graph = request.index or default, request.graph or default
-    worlds.check_source(model, "<--index PATH>", index)
-    worlds.check_source(model, "<--graph PATH>", graph)
-    searches = search_settings(request.settings)
-    reads_graph = searches.expand != "none" or any("graph" in methods.resources_of(method.name) for method in planned)
-    given = tuple(
-        sorted(
-            (key, repr(one.value))
-            for key, one in request.settings.given.items()
-            if key.partition(".")[0] in (MODEL_SECTION, INDEX_SECTION)
-        )
-    )
-    if searches.recogniser is not None and not (reads_graph and graph):
-        why = "there is no graph: give <--graph PATH>" if reads_graph else "none of the methods reads one: leave it out"
-        raise InvalidSetting(
-            f"setting 'index.recogniser': got {searches.recogniser!r}, which finds a graph's names, but {why}."
-        )
-    return Sources(model, index, graph if reads_graph else None, searches, given)
-
-
 def check_no_retriever(planned: Sequence[PlannedMethod], model: Any) -> None:
     """Raise InvalidSetting for the first method that cannot do without a retriever; where there is no such model either, that
     is told first (ModelUnavailable)."""
     for method in planned:
-        if "retriever" in methods.required_resources(method.name):
+        if "retriever" in method.spec.required:
             if isinstance(model, str):
                 check_model(model)
             raise InvalidSetting(
@@ -360,6 +350,12 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
         address_of(execution.on)
     elif execution.gpus is not None:
         raise InvalidSetting(f"<--gpus>: got {execution.gpus:g} without a cluster, expected <--on ray> beside it.")
+    names = [str(method.name) for method in plan.methods]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidSetting(
+            f"methods: got two of the name {twice!r}, expected names to differ: rows bear them. Give one another name, or ask "
+            "them into two folders."
+        )
     if execution.workers <= 1 and execution.on is None:
         return
     given, instead = ("<--on>", "none") if execution.on else ("<--workers>", "1")
@@ -369,22 +365,20 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
             f"{got} with a model behind an API, expected {instead}: such a run waits for the server "
             "rather than computes, and one process counts what it costs. Raise <--set model.concurrency=...> instead."
         )
-    for what in _objects(plan):
+    for what in _objects(plan, execution.on is not None):
         raise InvalidSetting(
             f"{got} with {what}, which only this process knows, expected {instead}. Other processes "
-            "know what has a name: of this package, of a folder, or by another package's entry point."
+            "know what has a name: of this package, of a folder, by another package's entry point, or a function of a module."
         )
 
 
-def _objects(plan: Plan) -> Iterator[str]:
-    """What was given as an object."""
+def _objects(plan: Plan, on_others: bool) -> Iterator[str]:
+    """What was given as an object, but for methods and signals that another process of this machine can import."""
     for key in ("model", "index", "graph"):
         if (value := getattr(plan.sources, key)) is not None and not isinstance(value, str):
             yield f"the {key} {name_of(value)!r} as an object"
     for method in plan.methods:
-        if METHODS.entry(method.name).origin == GIVEN:
-            yield f"the method {method.name!r} as a class"
+        for kind, name in (("method", method.name), *(("signal", value) for value in method.values.values())):
+            if isinstance(name, Own) and (on_others or not importable(name.thing)):
+                yield f"the {kind} {name!r} as an object"
         yield from (f"{key} as an object" for key, (_, given) in method.named.items() if not isinstance(given, str))
-        for value in method.values.values():
-            if isinstance(value, str) and value in SIGNALS and SIGNALS.entry(value).origin == GIVEN:
-                yield f"the signal {value!r} as an object"

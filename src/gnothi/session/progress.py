@@ -92,7 +92,7 @@ def seconds_left(methods: Mapping[str, Ahead], elapsed: float) -> float | None:
     return sum(one.to_come(mean(one.tokens) or 0.0) for one in methods.values()) * elapsed / done or None
 
 
-class Early:
+class Progress:
     """Hears of every call and every row of some runs and tells a ``watch`` what follows."""
 
     def __init__(self, runs: Sequence[Run], watch: Watch) -> None:

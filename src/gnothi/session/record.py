@@ -15,9 +15,10 @@ from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, name_of
 from gnothi.methods.registry import METHODS
 from gnothi.models import RemoteSettings
 from gnothi.models.settings import CallCache
+from gnothi.own_code import digest, target_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
-from gnothi.registry import BUILT_IN, GIVEN
-from gnothi.runs.journal import EXECUTION
+from gnothi.registry import BUILT_IN, GIVEN, Own
+from gnothi.runs.journal import EXECUTION, FINGERPRINTS, OBJECTS
 from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.plan import Asked, Plan
 from gnothi.session.searches import SearchSettings
@@ -88,7 +89,7 @@ def of_sources(plan: Plan, named: Mapping[str, Named]) -> dict[str, Any]:
         further[f"{_MODEL}demonstrations"] = (Demonstration, str(shown.value))
     return {
         **{key: None if source is None else name_of(source) for key, (_, source) in every.items()},
-        **_objects(every | further),
+        **_objects(plan, every | further),
         **of_settings(plan.models, plan.settings, plan.sources.searches),
         **fingerprints(every | further),
     }
@@ -113,10 +114,17 @@ def of_settings(models: Mapping[str, CallCache], settings: Settings, searches: S
     return recorded
 
 
-def _objects(named: Mapping[str, Named]) -> dict[str, str]:
-    """The classes of what was given as an object: a run with one does not go on with what merely bears its name."""
+def _objects(plan: Plan, named: Mapping[str, Named]) -> dict[str, str]:
+    """Where the code stands of what was given as an object or a function, and a fingerprint of it: a run with one does not go
+    on with what merely bears its name, nor where the code has changed."""
     objects = {key: source for key, (_, source) in named.items() if source is not None and not isinstance(source, str)}
-    return {f"objects.{key}": f"{type(one).__module__}.{type(one).__qualname__}" for key, one in objects.items()}
+    for method in plan.methods:
+        given = {f"methods.{method.name}": method.name}
+        given |= {f"{_METHOD}{method.name}.{key}": value for key, value in method.values.items()}
+        objects |= {key: one.thing for key, one in given.items() if isinstance(one, Own)}
+    found = {f"{OBJECTS}{key}": target_of(one) for key, one in objects.items()}
+    digests = {f"{FINGERPRINTS}{OBJECTS}{key}": digest(one) for key, one in objects.items()}
+    return found | {key: one for key, one in digests.items() if one}
 
 
 # --- a run repeated --------------------------------------------------------------------------------------------------------
@@ -136,7 +144,7 @@ def as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in values.items():
         key = key.removeprefix(EXECUTION)
         if key.startswith(_METHOD):
-            found[key.removeprefix(_METHOD)] = value
+            found[key.removeprefix(_METHOD)] = values.get(f"{OBJECTS}{key}", value)
         elif key.startswith(_MODEL):
             found[f"{MODEL_SECTION}.{key.removeprefix(_MODEL)}"] = value
         elif key.startswith(SEARCHES):
@@ -149,14 +157,14 @@ def as_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     if not is_run(values):
         return {}
     found = {name: values[key] for name, key in _REPEATED.items() if values.get(key, "none") != "none"}
-    methods = values["methods"]
+    methods = [values.get(f"{OBJECTS}methods.{name}", name) for name in values["methods"]]
     return found | {"methods": methods} | ({"method": methods[0]} if len(methods) == 1 else {})
 
 
 def changed_since(before: Mapping[str, Any], about: Mapping[str, Any], source: str) -> list[str]:
     """Warnings where a run is repeated that had other questions, or another model or index, under the same name; ``about`` is
     the new run's record."""
-    from gnothi.runs.journal import FINGERPRINTS, resource
+    from gnothi.runs.journal import resource
 
     if not is_run(before):
         return []

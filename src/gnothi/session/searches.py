@@ -39,7 +39,8 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        as_filters(self.filters)
+        if self.filters:
+            as_filters(self.filters)
 
     @property
     def narrowing(self) -> Filters:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi import lab
 from gnothi.errors import GnothiError, InvalidSetting
-from gnothi.files import home_expanded
 from gnothi.lab import named, worlds
 from gnothi.methods.planned import name_of
 from gnothi.models.registry import scheme_of
-from gnothi.models.scheme import folder_of
+from gnothi.models.scheme import LABORATORYS
 from gnothi.models.settings import HereSettings
 
 if TYPE_CHECKING:
@@ -25,20 +24,25 @@ def own(model: Any) -> str | None:
 
     Raises InvalidInput where the folder says a world that is none."""
     found = _of_model(model)
-    return found and named.spec(named.NAME, worlds.name_of(found[1], found[0]))
+    return found and ":".join(filter(None, (named.NAME, worlds.name_of(found[1], found[0]))))
 
 
-def check_source(model: Any, flag: str, spec: Any) -> None:
-    """Raise InvalidSetting for an index or a graph of another world than the model's."""
-    name, _, argument = spec.removeprefix("graph:").partition(":") if isinstance(spec, str) else ("", "", "")
-    if name != named.NAME or (found := _of_model(model)) is None:
-        return
-    if lab.world(argument).fingerprint == found[1].fingerprint:
-        return
-    raise InvalidSetting(
-        f"{flag}: got {spec!r}, of another world of the laboratory than the one the model {name_of(model)!r} learnt; expected "
-        f"{own(model)!r}, which is the default, or documents of your own."
-    )
+def beside(model: Any, index: Any, graph: Any) -> tuple[Any, Any]:
+    """The index and the graph that were given, or those of the model's world.
+
+    Raises InvalidSetting for those of another world than the model's, InvalidInput as ``own``."""
+    ours = [(flag, spec) for flag, spec in (("<--index PATH>", index), ("<--graph PATH>", graph)) if _is_the_laboratorys(spec)]
+    found = _of_model(model)
+    if found is None:
+        return index, graph
+    default = ":".join(filter(None, (named.NAME, worlds.name_of(found[1], found[0]))))
+    for flag, spec in ours:
+        if lab.world(spec.removeprefix("graph:").partition(":")[2]).fingerprint != found[1].fingerprint:
+            raise InvalidSetting(
+                f"{flag}: got {spec!r}, of another world of the laboratory than the one the model {name_of(model)!r} learnt; "
+                f"expected {default!r}, which is the default, or documents of your own."
+            )
+    return index or default, graph or default
 
 
 def apart(model: Any, index: Any, graph: Any, unnamed: bool) -> str:
@@ -106,12 +110,11 @@ def check_questions(model: Any, spec: str) -> None:
 def _of_model(model: Any) -> tuple[str, World] | None:
     """Its folder and its world."""
     try:
-        spec = name_of(model)
-        _, scheme, argument = scheme_of(spec)
-        folder = folder_of(argument, spec)
+        _, scheme, argument = scheme_of(model if isinstance(model, str) else name_of(model))
     except GnothiError:
         return None  # told by whoever opens the model
-    if not issubclass(scheme.settings, HereSettings):
+    if not issubclass(scheme.settings, HereSettings) or not argument.strip():
         return None
-    world = worlds.of_folder(home_expanded(folder))
+    folder = str(LABORATORYS.get(argument, argument))
+    world = worlds.of_folder(folder)
     return None if world is None else (folder, world)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -37,6 +39,57 @@ def needs_for_information(attended: Attended, counts: Counts, relative: bool = T
         counted[places] |= counts(word, opens)
     counted &= [any(letter.isalnum() for letter in token) for token in attended.tokens[start:]]
     return [float(value) for value in np.asarray(attended.entropies, np.float64) * looked_at * counted]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a continuation: the places of its tokens there, its need for information, whether it says anything."""
+
+    text: str
+    places: list[int]
+    need: float
+    counts: bool
+
+
+def words_in_need(attended: Attended, counts: Counts, lengths: Sequence[int]) -> list[list[Word]]:
+    """RIND by sentence and word, as in the authors' code: the mean entropy of a word's tokens, times how much tokens, they
+    too, look at them, by the mean over the words of the sentence. It does not matter here whether they say anything.
+
+    ``lengths``: how many words each sentence has."""
+    start = attended.prompt_tokens
+    looked_at = [attended.attention[place:, start + place].max() for place in range(len(attended.entropies))]
+    words = iter(_words(attended.tokens[start:], "".join(attended.tokens[:start])))
+    sentences = []
+    for length in lengths:
+        inside = list(islice(words, length))
+        sums = np.array([sum(looked_at[place] for place in places) for _, places, _ in inside], np.float64)
+        shares = sums * len(inside) / sums.sum() if sums.any() else sums
+        needs = [float(attended.entropies[places].mean() * share) for (_, places, _), share in zip(inside, shares, strict=True)]
+        told = zip(inside, needs, strict=True)
+        sentences.append([Word(text, places, need, counts(text, opens)) for (text, places, opens), need in told])
+    return sentences
+
+
+def words_looked_at_by(attended: Attended, unsure: Sequence[Word], end: int, given: str, n: int, counts: Counts) -> list[str]:
+    """QFS as in the authors' code: of ``given``, in the prompt, and of the continuation before token ``end``, without the
+    ``unsure`` words, the ``n`` that these are predicted from: that the token before each of theirs looks at most, on average.
+
+    The first token of a continuation counts by its own row: the one before it is the prompt's."""
+    start = attended.prompt_tokens
+    first = _beginning(attended.tokens[:start], given)
+    weights = np.zeros(len(attended.tokens))
+    for word in unsure:
+        before = slice(first, start + word.places[0])
+        for place in word.places:
+            row = attended.attention[max(place - 1, 0), before].astype(np.float64)
+            weights[before] += row / (row.sum() or 1.0) / len(word.places)
+    left_out = {start - first + place for word in unsure for place in word.places}
+    words = [
+        one for one in _words(attended.tokens[first : start + end]) if left_out.isdisjoint(one[1]) and counts(one[0], one[2])
+    ]
+    looked_at = [weights[[first + place for place in places]].sum() for _, places, _ in words]
+    chosen = sorted(sorted(range(len(words)), key=lambda place: -looked_at[place])[:n])
+    return [words[place][0] for place in chosen]
 
 
 def _sentences(tokens: Sequence[str]) -> list[tuple[int, int]]:

@@ -1,8 +1,8 @@
 """What every signal offers: one number that says how uncertain a model is when it continues a prompt; higher is less certain.
 
 A signal obtains the greedy continuation (the draft a method goes on with) and whatever it needs beside it in one go, so that
-a backend reads the prompt once. Most are of one of two kinds: ``Read`` off continuations, which several signals can share
-(``panel``), or ``Foreseen`` without one.
+a backend reads the prompt once. Most are of one of three kinds: ``Read`` off continuations, which several signals can share
+(``panel``), ``Asked`` about them, or ``Foreseen`` without one.
 """
 
 from __future__ import annotations
@@ -99,12 +99,36 @@ class Read(ABC):
         """The uncertainty. Samples were drawn as the signal asks, and have its ``states`` in their order."""
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        if self.drawn is None:
-            said = Continued(await model.generate(prompt, decoding), question=prompt.question)
-        else:
-            drawing = self.drawn.draw(model, prompt, decoding, self.states)
-            said = Continued(*await both(model.generate(prompt, decoding), drawing), prompt.question)
+        said = await _continued(model, prompt, decoding, self.drawn, self.states)
         return Measured(said.greedy, self.read(said))
+
+
+class Asked(ABC):
+    """A signal that asks something about the greedy continuation, or about samples where it wants some ``drawn``."""
+
+    __slots__ = ()
+
+    @property
+    def drawn(self) -> Sampling | None:
+        """How samples are drawn; None for a signal that needs none."""
+        return None
+
+    @abstractmethod
+    async def ask(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:
+        """The uncertainty, by requests of its own about what was ``said``."""
+
+    async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
+        said = await _continued(model, prompt, decoding, self.drawn)
+        return Measured(said.greedy, await self.ask(model, prompt, said))
+
+
+async def _continued(
+    model: LanguageModel, prompt: Prompt, decoding: Decoding, drawn: Sampling | None, states: Sequence[StateSpec] = ()
+) -> Continued:
+    if drawn is None:
+        return Continued(await model.generate(prompt, decoding), question=prompt.question)
+    drawing = drawn.draw(model, prompt, decoding, states)
+    return Continued(*await both(model.generate(prompt, decoding), drawing), prompt.question)
 
 
 @runtime_checkable

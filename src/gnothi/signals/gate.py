@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gnothi import events
@@ -31,8 +32,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Fires when the uncertainty, in its ``decisive`` digits, exceeds ``threshold``, and when the draft is blank or says that
-    the model does not know.
+    """Fires when the uncertainty, in its ``decisive`` digits, exceeds ``threshold``, and when the draft is ``silent``: blank or
+    saying that the model does not know.
 
     A ``threshold`` of None fires always, yet measures: the scores of a run that always retrieves show what a gate would do.
     With ``draft`` false, nothing is generated where a signal that needs no draft (``Foreseen``) makes the gate fire.
@@ -43,6 +44,7 @@ class Gate:
     threshold: float | None
     kind: str = "retrieve"
     draft: bool = True
+    silent: Callable[[str], bool] = says_nothing
 
     async def __call__(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Verdict:
         if isinstance(self.signal, Foreseen) and not self.draft:
@@ -58,7 +60,7 @@ class Gate:
     def judge(self, measured: Measured) -> Verdict:
         """What follows from a draft's score."""
         draft = measured.greedy.text.strip()
-        fired = says_nothing(draft) or self._above(measured)
+        fired = self.silent(draft) or self._above(measured)
         events.emit(events.Drafted(draft, measured.score))
         events.emit(self._decided(measured, "retrieve" if fired else "trust", draft))
         return Verdict(measured, fired)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast, overload
 
 from gnothi.errors import InvalidSetting
+from gnothi.own_code import running
 from gnothi.signals.base import Continued, Read, Sampling, Signal
 from gnothi.types import Capabilities
 
@@ -28,7 +29,8 @@ class OfReply(Read):
     def read(self, said: Continued) -> float:
         """Raises InvalidSetting where the function gives no number."""
         answers = [said.greedy.text, *(one.text for one in said.samples.generations)]
-        found: Any = type(self).function(said.question, answers)
+        with running(f"signal {self.name!r}"):
+            found: Any = type(self).function(said.question, answers)
         if found is None:
             return math.inf
         try:

@@ -10,7 +10,7 @@ from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.events import Usage
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Continued, Foreseen, Measured, Read, Sampling, Signal
+from gnothi.signals.base import Asked, Continued, Foreseen, Measured, Read, Sampling, Signal
 from gnothi.types import Decoding, Generation, Prompt, Samples, StateSpec
 
 T = TypeVar("T")
@@ -29,19 +29,21 @@ class Panel:
     async def __call__(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> dict[str, Measured]:
         """Under ``decoding`` (greedy), in the order of ``signals``."""
         greedy, found = await both(model.generate(prompt, decoding), self._beside(model, prompt, decoding))
-        measured = {name: Measured(greedy, score) for name, score in found.of(greedy, self.signals).items()}
-        gauges = tuple(_gauge(name, one.score, found.usage_of(name, self.signals)) for name, one in measured.items())
+        scores = await found.of(model, prompt, greedy, self.signals)
+        measured = {name: Measured(greedy, score) for name, (score, _) in scores.items()}
+        gauges = tuple(_gauge(name, one.score, scores[name][1]) for name, one in measured.items())
         events.emit(events.Gauged(greedy.text.strip(), gauges))
         return measured
 
     async def of(self, model: LanguageModel, prompt: Prompt, decoding: Decoding, greedy: Generation) -> dict[str, Measured]:
         """Beside a ``greedy`` continuation that is there already. Emits nothing."""
         found = await self._beside(model, prompt, decoding)
-        return {name: Measured(greedy, score) for name, score in found.of(greedy, self.signals).items()}
+        scores = await found.of(model, prompt, greedy, self.signals)
+        return {name: Measured(greedy, score) for name, (score, _) in scores.items()}
 
     async def _beside(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> _Beside:
         """All that is asked for beside the greedy continuation."""
-        alone = {name: signal for name, signal in self.signals.items() if not isinstance(signal, Read)}
+        alone = {name: signal for name, signal in self.signals.items() if not isinstance(signal, Read | Asked)}
         wanted = self._wanted()
         drawn, told = await both(
             gather(*(_counted(one.draw(model, prompt, decoding, list(specs))) for one, specs in wanted.items())),
@@ -49,14 +51,15 @@ class Panel:
         )
         states = {sampling: tuple(specs) for sampling, specs in wanted.items()}
         told_by = dict(zip(alone, told, strict=True))
-        return _Beside(prompt.question, dict(zip(wanted, drawn, strict=True)), states, told_by)
+        return _Beside(dict(zip(wanted, drawn, strict=True)), states, told_by)
 
     def _wanted(self) -> dict[Sampling, dict[StateSpec, None]]:
         """The states that are to be taken of each kind of samples."""
         wanted: dict[Sampling, dict[StateSpec, None]] = {}
         for signal in self.signals.values():
-            if isinstance(signal, Read) and signal.drawn is not None:
-                wanted.setdefault(signal.drawn, {}).update(dict.fromkeys(signal.states))
+            if isinstance(signal, Read | Asked) and signal.drawn is not None:
+                states = signal.states if isinstance(signal, Read) else ()
+                wanted.setdefault(signal.drawn, {}).update(dict.fromkeys(states))
         return wanted
 
 
@@ -65,31 +68,32 @@ class _Beside:
     """``drawn`` by the way of drawing, with these ``states`` in this order; ``told`` by signals that ask for themselves; each
     with what it took."""
 
-    question: str
     drawn: Mapping[Sampling, tuple[Samples, Usage]]
     states: Mapping[Sampling, tuple[StateSpec, ...]]
     told: Mapping[str, tuple[float, Usage]]
 
-    def of(self, greedy: Generation, signals: Mapping[str, Signal]) -> dict[str, float]:
-        """The uncertainties."""
-        return {
-            name: self._read(signal, greedy) if isinstance(signal, Read) else self.told[name][0]
-            for name, signal in signals.items()
-        }
+    async def of(
+        self, model: LanguageModel, prompt: Prompt, greedy: Generation, signals: Mapping[str, Signal]
+    ) -> dict[str, tuple[float, Usage]]:
+        """The uncertainties, each with what it took beside the greedy continuation."""
+        found = await gather(*(self._of(model, prompt, greedy, name, signal) for name, signal in signals.items()))
+        return dict(zip(signals, found, strict=True))
 
-    def _read(self, signal: Read, greedy: Generation) -> float:
-        if signal.drawn is None:
-            return signal.read(Continued(greedy, question=self.question))
-        whole, _ = self.drawn[signal.drawn]
-        states = dict(zip(self.states[signal.drawn], whole.states, strict=True))
-        samples = replace(whole, states=tuple(states[spec] for spec in signal.states))
-        return signal.read(Continued(greedy, samples, self.question))
-
-    def usage_of(self, name: str, signals: Mapping[str, Signal]) -> Usage:
-        signal = signals[name]
-        if not isinstance(signal, Read):
-            return self.told[name][1]
-        return Usage() if signal.drawn is None else self.drawn[signal.drawn][1]
+    async def _of(
+        self, model: LanguageModel, prompt: Prompt, greedy: Generation, name: str, signal: Signal
+    ) -> tuple[float, Usage]:
+        if not isinstance(signal, Read | Asked):
+            return self.told[name]
+        said, drawing = Continued(greedy, question=prompt.question), Usage()
+        if signal.drawn is not None:
+            whole, drawing = self.drawn[signal.drawn]
+            states = dict(zip(self.states[signal.drawn], whole.states, strict=True))
+            wanted = signal.states if isinstance(signal, Read) else ()
+            said = replace(said, samples=replace(whole, states=tuple(states[spec] for spec in wanted)))
+        if isinstance(signal, Read):
+            return signal.read(said), drawing
+        score, asking = await _counted(signal.ask(model, prompt, said))
+        return score, drawing + asking
 
 
 async def _foretold(signal: Signal, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ from gnothi.config import Named
 from gnothi.errors import InvalidSetting
 from gnothi.registry import Registry
 from gnothi.signals.base import Sampling, Signal
+from gnothi.signals.entailment import Entailment
 from gnothi.signals.of_function import as_signal
 from gnothi.signals.probe import Probe
 from gnothi.types import Capabilities, StateSpec
@@ -18,6 +19,17 @@ SIGNALS: Registry[type[Signal] | Signal] = Registry(
     "signal", "gnothi.signals", home="gnothi.signals.kinds", like=("name", "needs"), adapt=as_signal
 )
 """Classes, which are made with the settings of a method; and signals that are ready to measure."""
+SECTION = "signal"
+"""What the settings of signals stand under, as in ``--set signal.samples=5``."""
+PROBE = f"{SECTION}.probe"
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "sampling": ("samples", "temperature", "top_k", "top_p"),
+    "state": ("layer", "site", "position"),
+    "alpha": ("alpha",),
+    "probe": ("probe",),
+    "entailment": ("entailment",),
+}
+"""What a signal may take (``takes``), and the settings that say it."""
 
 
 def names() -> tuple[str, ...]:
@@ -25,13 +37,14 @@ def names() -> tuple[str, ...]:
 
 
 def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
-    """The name by which settings and records know a signal. One given as an object, or as a function, becomes known by its own
-    name.
+    """The name by which settings and records know a signal. One given as an object, as a function, or as ``module:object``
+    becomes known by its own name.
 
-    Raises InvalidSetting for an object that is no signal, or where its name is another's."""
-    if isinstance(signal, str):
+    Raises InvalidSetting for an object that is no signal, or where its name is another's; BrokenPlugin for a module that cannot
+    be imported."""
+    if isinstance(signal, str) and (signal in SIGNALS or ":" not in signal):
         return signal
-    found: Any = as_signal(signal)
+    found: Any = SIGNALS.imported(signal) if isinstance(signal, str) else as_signal(signal)
     lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(found, key)]
     if lacking or not isinstance(found.name, str):
         raise InvalidSetting(
@@ -59,6 +72,7 @@ def create(
     state: StateSpec | None = None,
     alpha: float = 1e-3,
     probe: Probe | None = None,
+    entailment: Entailment | None = None,
 ) -> Signal:
     """The signal of that name; what it has no use for (the state, for a signal of texts) is left aside.
 
@@ -69,15 +83,22 @@ def create(
     if probe is None and "probe" in used:
         raise InvalidSetting(lacks_probe(name_of(name)))
     settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha, "probe": probe}
+    settings["entailment"] = entailment
     return signal(**{key: value for key, value in settings.items() if key in used})
 
 
 def takes(name: str | Signal) -> frozenset[str]:
-    """Which of ``sampling``, ``state``, ``alpha`` and ``probe`` the signal has a use for. Raises UnknownName."""
+    """Which of ``sampling``, ``state``, ``alpha``, ``probe`` and ``entailment`` it has a use for. Raises UnknownName."""
     signal = find(name)
     if not isinstance(signal, type) or not is_dataclass(signal):
         return frozenset()
-    return frozenset(item.name for item in fields(signal)) & {"sampling", "state", "alpha", "probe"}
+    return frozenset(item.name for item in fields(signal)) & {"sampling", "state", "alpha", "probe", "entailment"}
+
+
+def settings_of(signal: str) -> tuple[str, ...]:
+    """The keys of the settings that the signal of that name has; none for one without."""
+    taken = takes(signal)
+    return tuple(f"{SECTION}.{key}" for part, keys in _KEYS.items() if part in taken for key in keys)
 
 
 def reads_probe(name: str | Signal) -> bool:

@@ -187,7 +187,8 @@ def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -
     if needed is None and len(scores) >= max(least, 2 * _SMALLEST_GROUP):
         return (
             f"cannot promise {asked}: {got}, and not even where this signal is surest are enough of them right; more questions "
-            f"will hardly help (at least {least}, were none wrong). Allow a larger error, or use another signal or model."
+            f"will hardly help (at least {least}, were none wrong). Allow a larger error, or use another model. Signals tried "
+            "in turn on these questions would break the promise more often than it says: choose one on other questions."
         )
     number = (
         f"about {max(needed, least)} or more"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gnothi.stats.arrays import Floats
+from gnothi.stats.arrays import Floats, mid_ranks
 
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
@@ -83,3 +83,16 @@ def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> I
 
     found = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
     return Interval(float(found.low), float(found.high))
+
+
+def spearman(columns: ArrayLike) -> list[list[float | None]]:
+    """Rank correlations between ``columns``, shape (k, n): k rows of k numbers. Infinite values rank highest; None beside a
+    column that is the same everywhere."""
+    ranks = np.array([mid_ranks(column) for column in np.asarray(columns, dtype=np.float64)])
+    if not ranks.size:
+        return []
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    length = np.sqrt((ranks**2).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (ranks @ ranks.T) / np.outer(length, length)
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in found]

@@ -168,7 +168,10 @@ class Scripted:
         return ContinuationScore(continuation, tuple(total / count for _ in range(count)))
 
     def _states(self, prompt: Prompt, spec: StateSpec, replies: Sequence[Reply], seed: int) -> NDArray[np.float32]:
-        direction = np.random.default_rng(list(repr((prompt, spec)).encode())).standard_normal(self._hidden_size)
+        seeds = np.frombuffer(repr((prompt, spec)).encode(), np.uint8).astype(
+            np.uint32
+        )  # a list of them takes numpy milliseconds
+        direction = np.random.default_rng(seeds).standard_normal(self._hidden_size)
         noise = [np.random.default_rng([seed, row]).standard_normal(self._hidden_size) for row in range(len(replies))]
         doubts = np.array([[reply.doubt] for reply in replies])
         states: NDArray[np.float32] = (direction + doubts * np.stack(noise)).astype(np.float32)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput, RunStopped, TooManyFailures
+from gnothi.errors import InvalidInput, RunStopped, TooManyFailures, origin
 from gnothi.events import Usage, record
 from gnothi.runs.journal import Journal, claim, read_lines
+from gnothi.runs.questions import changed
 from gnothi.seeding import question_scope
 from gnothi.types import Question
 
@@ -27,7 +28,8 @@ class Collecting:
     """Findings about a list of questions in a folder of its own, by one process. Use as a context manager.
 
     Finished lines are on disk, whatever ends the process; the same questions and ``config`` go on from there and end in the
-    same file. A question that raised is a line with its error, and is missing the next time.
+    same file, also where questions were added at the end. A question that raised is a line with its error, and is missing the
+    next time.
     """
 
     file: ClassVar[str]
@@ -44,7 +46,7 @@ class Collecting:
         self.out, self.questions, self.config, self.writes = out, questions, config or {}, config is not None
         with ExitStack() as opened:
             if config is not None:
-                opened.enter_context(claim(out, config, self.what))
+                opened.enter_context(claim(out, config, self.what, lambda before: changed(before, questions, ())))
             self._lines: dict[str, Line] = {line["question_id"]: line for _, line in read_lines(out / self.file)}
             self._journal = None if config is None else opened.enter_context(closing(Journal(out / self.file)))
             self._opened = opened.pop_all()
@@ -159,7 +161,8 @@ async def line_of(name: str, find: Finding, question: Question) -> Line:  # noqa
     except RunStopped:
         raise  # no fault of this question
     except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
-        return {"question_id": question.id, "error": {"type": type(error).__name__, "message": str(error)}}
+        raised = origin(error)
+        return {"question_id": question.id, "error": {"type": type(raised).__name__, "message": str(raised)}}
     return {"question_id": question.id, **found, "usage": asdict(Usage.of(events))}
 
 

@@ -15,13 +15,13 @@ from typing import Any, Protocol, TypeVar
 
 from gnothi.errors import InvalidInput, MissingDependency
 from gnothi.files import home_expanded
-from gnothi.models.demonstrated import demonstrated
 from gnothi.models.engine.loading import Declaration, load, no_progress_bars
-from gnothi.models.neutral import EscapeSpecialTokens
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.settings import HereSettings, ModelSettings
+from gnothi.models.special_tokens import EscapeSpecialTokens
+from gnothi.models.wrappers import demonstrated
+from gnothi.prompts.sets import SHIPPED
 from gnothi.runs.journal import replace_file
-from gnothi.tasks.sets import SHIPPED
 from gnothi.training import processes
 from gnothi.types import Prompt, Task
 from gnothi.weights import DECLARATION

@@ -94,6 +94,6 @@ def recorded(run: Path, metric: str, never: str | None = None) -> Replay:
     if not replay.known:
         raise InvalidInput(
             f"{run}: got answers by {LearnedCascade.name} with a gate, expected it without one, which records what is known at "
-            f"each stage. Make a run with `gnothi eval TRAINING-QUESTIONS --method cot,{LearnedCascade.name} --out {run}`."
+            f"each stage. Make a run with `gnothi eval TRAINING-QUESTIONS --method cot,{LearnedCascade.name} --out {run}-all`."
         )
     return replace(replay, signals=())  # the method measures none of them

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import MODEL_SECTION
+from gnothi.methods.planned import MODEL_SECTION, check_sections
 from gnothi.models import LAB
 from gnothi.models.registry import scheme_of
 from gnothi.models.scheme import LABORATORYS
@@ -21,11 +22,13 @@ from gnothi.runs.journal import EXECUTION
 from gnothi.session import sources, worlds
 from gnothi.session.data import refuse_test_questions
 from gnothi.session.fingerprints import Named, fingerprints
-from gnothi.session.opened import label, opened_methods, under_way
 from gnothi.session.plan import Asked, Execution, Plan, Request, resolve, with_questions
 from gnothi.session.record import of_questions, of_sources
+from gnothi.session.resources import label, opened_methods, under_way
+from gnothi.session.workers import is_elsewhere, where, workers
+from gnothi.training.collecting import Finding, Line, line_of
 from gnothi.training.finetuning import Origin
-from gnothi.training.watch import Watch
+from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 from gnothi.version import __version__
 
@@ -81,6 +84,7 @@ class Job:
 
     def settings_as(self, kind: type[S], name: str) -> S:
         """The settings of the thing that is trained. Raises UnknownName or InvalidSetting."""
+        check_sections(self.given, ())
         return config.build(kind, self.given.plain({MODEL_SECTION, *methods.names()}), name)
 
     def plan(self, method: str | None = None, given: Settings | None = None) -> Plan:
@@ -179,3 +183,43 @@ class Sources:
             found = opening()
         self._opened.push_async_callback(found.aclose)
         return found
+
+
+Opening = Callable[[Sources], Awaitable[Finding]]
+"""Opens what finds out about a question. Other processes call it, too, so it must be a function of a module, or a ``partial``
+of one."""
+Asking = Callable[[Question], Awaitable[Line]]
+
+
+class _Open(dict[str, Finding]):
+    """What is open in another process, and how many questions it gains from at a time, if it says."""
+
+    under_way: int | None = None
+
+
+@asynccontextmanager
+async def asking(
+    opening: Opening, sources: Sources, execution: Execution, missing: int
+) -> AsyncIterator[tuple[Asking, int | None]]:
+    """What asks one question, and how many it gains from at a time, if it says. ``missing`` questions need no more processes
+    than that. Raises what opening raises."""
+    plan, watch = sources.plan, sources.watch
+    count = min(execution.workers, missing)
+    if not is_elsewhere(execution, count):
+        find = await opening(sources)
+        yield partial(line_of, "", find), sources.under_way
+        return
+    several = workers(execution, count, partial(_opened, plan, opening), line_of, watch.warn)
+    async with AsyncExitStack() as stack:
+        with watch.waiting(f"opening model {plan.sources.model}{where(execution, count)} ..."):
+            found = await stack.enter_async_context(several)
+        yield partial(found, ""), found.under_way
+
+
+@asynccontextmanager
+async def _opened(plan: Plan, opening: Opening) -> AsyncIterator[_Open]:
+    async with AsyncExitStack() as stack:
+        sources = Sources(plan, SILENT, stack)
+        found = _Open({"": await opening(sources)})
+        found.under_way = sources.under_way
+        yield found

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from gnothi.models.places import find
 from gnothi.retrieval.rerank import quiet
 from gnothi.training import processes
+from gnothi.training.adapter import EVERY, Tuning
 from gnothi.training.finetuning import Origin
-from gnothi.training.tuning import EVERY, Tuning
 from gnothi.training.watch import Watch
 
 GB = 1e9

@@ -27,7 +27,7 @@ def rows_of(run: Path, methods: Sequence[str]) -> list[Row]:
         wanted = ", ".join(methods)
         raise InvalidInput(
             f"{run}: got answers by {found}, expected {wanted} over the same questions. Make a run with "
-            f"`gnothi eval TRAINING-QUESTIONS --method {','.join(methods)} --out {run}`."
+            f"`gnothi eval TRAINING-QUESTIONS --method {','.join(methods)} --out {run}-all`."
         )
     return rows
 

@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -19,18 +19,19 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.filtering.encoders import FIRST
 from gnothi.models.remote import budget as books
 from gnothi.models.remote.budget import Budget
+from gnothi.retrieval.dense.encoders import Encoder
 from gnothi.runs.journal import claim
 from gnothi.runs.runner import CONCURRENCY
 from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked
 from gnothi.training import memory, processes
-from gnothi.training.asking import Opening, asking
 from gnothi.training.collecting import Collecting
 from gnothi.training.finetuning import LIBRARIES, read_header, require_libraries
-from gnothi.training.job import Data, Job, Sources, record
+from gnothi.training.job import Data, Job, Opening, Sources, asking, record
 from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 
@@ -54,6 +55,10 @@ class Trainable(ABC, Generic[C]):
     """What keeps the findings about the questions."""
     named: Mapping[str, Named] = MappingProxyType({})
     """Indexes and graphs that the findings depend on, by the keys they are recorded under."""
+    encoder: str | None = None
+    """What the finished thing is searched with; None for most."""
+    libraries: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What it takes, and the extra that brings it."""
     recorded: Mapping[str, Any] = MappingProxyType({})
     """What else they depend on, beside questions, model and method."""
 
@@ -73,6 +78,14 @@ class Trainable(ABC, Generic[C]):
     def train_from(cls, data: Data, out: str | Path, *, watch: Watch = SILENT, **given: Any) -> Trained:
         """Train from ``data`` to the folder ``out``. ``given`` as in ``of``; raises as that and ``run``."""
         return run(cls.of(data, out, **given), watch)
+
+    @property
+    def opens(self) -> Iterator[Named]:
+        """The protocol and the name of everything that is opened to train it."""
+        yield from self.plan.opens
+        yield from (one for one in self.named.values() if one[1] is not None)
+        if self.encoder is not None:
+            yield Encoder, self.encoder.removeprefix(FIRST)
 
     @property
     def folder(self) -> Path:
@@ -166,7 +179,6 @@ class Staged(Trainable[C], Generic[C, Found]):
     training: Mapping[str, Any]
     """What the training depends on, beside the findings."""
     libraries: ClassVar[Mapping[str, str]] = LIBRARIES
-    """What it takes, and the extra that brings it."""
 
     def __init__(self, job: Job) -> None:
         """Raises MissingDependency before hours of finding out."""

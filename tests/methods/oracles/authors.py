@@ -21,6 +21,7 @@ from unittest.mock import patch
 import pytest
 
 CASES = 1_000
+FAST, SLOW = 200, 2_000
 
 
 @cache
@@ -53,11 +54,11 @@ def module(repository: str, path: str, stubs: Mapping[str, Mapping[str, Any]] | 
 
 
 def function(repository: str, path: str, name: str, names: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> Any:
-    """One function of a file whose other lines cannot be run here; ``names`` are what it uses, ``instead`` what is written into
-    it, by what stands there."""
+    """One function of a file whose other lines cannot be run here (CLASS.NAME: a method); ``names`` are what it uses,
+    ``instead`` what is written into it, by what stands there."""
     known = dict(names)
     exec(_code(repository, path, name, tuple((instead or {}).items())), known)
-    return known[name]
+    return known[name.rpartition(".")[2]]
 
 
 @cache
@@ -66,5 +67,11 @@ def _code(repository: str, path: str, name: str, instead: tuple[tuple[str, str],
     for before, after in instead:
         assert before in text, before
         text = text.replace(before, after)
-    (found,) = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and node.name == name)
+    inside: ast.AST = ast.parse(text)
+    *classes, name = name.split(".")
+    for one in classes:
+        (inside,) = (node for node in ast.walk(inside) if isinstance(node, ast.ClassDef) and node.name == one)
+    (found,) = (
+        node for node in ast.walk(inside) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
+    )
     return compile(ast.Module([found], []), f"{repository}/{path}", "exec")

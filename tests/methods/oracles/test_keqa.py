@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from gnothi.methods.steps.parsing import final_answer, short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.quizzes import Solved, ask_in_order, parse_quizzes
 from gnothi.signals.assessment import Assessment, Consensus
 from gnothi.signals.replies import normalized, reply_says_yes
@@ -116,7 +116,7 @@ def test_short_answers() -> None:
         return draw.choice(["", "\n", " \n\n"]) + first + draw.choice(["", "\nAnd so on.", "\n\nQuestion: Who?"])
 
     def ours(seed: int) -> str:
-        return normalized(short_answer(reply(seed)))
+        return normalized(read_reply(reply(seed)).answer)
 
     assert differing(ours, lambda seed: normalized(reply(seed).strip().splitlines()[0])) == []
     first_line = authors("utils").get_first_line
@@ -132,7 +132,7 @@ def test_conclusions() -> None:
         return draw.choice([" ", "\n", "\n\n"]).join(chain) + draw.choice(["", "\n", "\nSo the answer is Ulm."])
 
     def ours(seed: int) -> str:
-        return normalized(final_answer(reply(seed)))
+        return normalized(read_reply(reply(seed)).conclusion)
 
     def restated(seed: int) -> str:
         (line, *_) = (line for line in reply(seed).splitlines() if "answer is" in line)

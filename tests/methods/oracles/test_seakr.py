@@ -1,15 +1,14 @@
-"""SeaKR against its authors' loop and choice (THU-KEG/SeaKR, ``SEAKR/reasoner.py``), at the published setting.
+"""SeaKR against its authors' loop and choice (THU-KEG/SeaKR, ``SEAKR/reasoner.py``), with the settings of ``seakr/table1``.
 
-Left out of the random cases, because there we differ and say so (docs/papers/seakr.md): a first sentence that concludes, a
-reply that is blank under every passage, a knowledge chain that has to be asked for its conclusion, a blank answer, and the
-choice where no passage was kept. A draft for which no passage was found is dropped there and stands here: rationales are
-scripted by what they are, not by their words.
+Replies are like those of models: commas, numbers, conclusions without a full stop, "yes, since ...", blank ones, repeated
+ones; searches find nothing, or the same text under two names. ``DECLARED`` says what is left out of the comparison.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 import re
 import types
@@ -19,17 +18,28 @@ from typing import Any
 import pytest
 
 from gnothi.methods.seakr import SeaKR
+from gnothi.methods.steps.parsing import sentence, split_sentences
 from gnothi.methods.steps.settings import SENTENCE_STOPS
 from gnothi.signals.base import Measured
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Question, Token
-from tests.methods.oracles.authors import CASES, module
+from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Question
+from tests.methods.oracles.authors import FAST, SLOW, module
+from tests.reproduce.planned import made, row
 
+DECLARED = {
+    "query": "which words of a draft make the query: here the first one on both sides (spaCy's word classes; our list)",
+    "sentences": "where sentences end within a step: our splitter on both sides (spaCy there)",
+    "nothing at all": "where the first draft finds nothing, their code fails (an empty list of steps); ours answers",
+    "blank conclusion": "a chain over passages that ends in 'So the answer is .' has a blank answer there; ours asks for one",
+    "both unknown": "where both strategies say unknown, theirs takes that of the passages, ours the surer one",
+    "padding": "their retriever fills up with empty passages under random names; neither does here",
+}
 QUESTION = "Who, then?"
 THRESHOLD = -6.0
 TOPICS = ("Amber", "Birch", "Cedar", "Dune", "Ember")
 GRID = [step / 2 for step in range(-16, -7)]
+ANSWERS = ("Nairobi, Kenya", "15,140", "3.5 km", "yes, since both are", "no", "the Amber Line", "unknown", "12 May 1902", "")
 
 
 @dataclass
@@ -37,39 +47,53 @@ class Case:
     """Scripts a question: replies, scores and searches follow from the seed and what is asked. Notes what was asked."""
 
     seed: int
-    steps: int = 0
-    passages: int = 0
     found: dict[str, list[str]] = field(default_factory=dict)
     searched: list[str] = field(default_factory=list)
     read: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         draw = random.Random(self.seed)
-        self.steps, self.passages = draw.randint(1, 8), draw.randint(1, 5)
         pool = [f"doc{number}" for number in range(7)]
-        self.found = {query: draw.sample(pool, draw.randint(1, 3)) for query in (*TOPICS, QUESTION)}
+        pool += [f"{one} again" for one in pool[:2]]
+        self.found = {query: draw.sample(pool, draw.choice([0, 1, 2, 3, 3, 3, 4])) for query in (*TOPICS, QUESTION)}
 
     def search(self, query: str) -> list[str]:
         self.searched.append(query)
-        return self.found[query]
+        return self.found[query][:3]
 
     def step(self, so_far: str, passages: tuple[str, ...]) -> tuple[str, float]:
         """The next sentence and its U."""
         self.read.add((so_far, passages))
         draw = random.Random(f"{self.seed} {so_far} {passages}")
-        score = draw.choice(GRID)
-        if so_far and draw.random() < 0.2:
-            return f"So the answer is {draw.choice(TOPICS)}.", score
-        if not passages and draw.random() < 0.1:
-            return "", score
-        return f"{draw.choice(TOPICS)} z{draw.getrandbits(60)}.", score
+        topic, answer, score, kind = draw.choice(TOPICS), draw.choice(ANSWERS), draw.choice(GRID), draw.random()
+        if kind < 0.06:
+            return draw.choice(["", " "]), score
+        if kind < 0.2:
+            return draw.choice(
+                [f"{topic} it is! So the answer is {answer}.", f"{topic} it is: so the answer is {answer}"]
+            ), score
+        if kind < 0.25:
+            return f"{topic} is so? {answer} is the answer", score
+        if kind < 0.35:
+            return f"{topic} is unknown.", score  # the same words again, perhaps
+        return f"{topic} had {draw.randint(1, 99)},{draw.randint(100, 999)} people, of whom {answer or 'none'} is told.", score
 
-    def chain(self, kind: str) -> tuple[str, str, float]:
-        """A chain of thought, what it answers when asked to conclude, and its U."""
-        draw = random.Random(f"{self.seed} {kind}")
-        answer, score = draw.choice(["north", "south", "unknown"]), draw.choice(GRID)
-        concludes = kind == "knowledge" or draw.random() < 0.7
-        return f"It is so.{f' So the answer is {answer}.' if concludes else ''}", answer, score
+    def chain(self, shown: tuple[str, ...]) -> tuple[str, float]:
+        """A chain of thought from what is shown, and its U."""
+        draw = random.Random(f"{self.seed} {shown} chain")
+        answer, score = draw.choice(ANSWERS[:-1]), draw.choice(GRID)
+        ends = (
+            f"So the answer is {answer}.",
+            f"So the answer is: {answer}, as told.",
+            f"So the answer is {answer}",
+            "It is late.",
+        )
+        return f"It is so, in {draw.randint(1, 99)},000 cases. {draw.choice(ends)}", score
+
+    def forced(self, shown: tuple[str, ...]) -> tuple[str, float]:
+        """What follows "So the answer is", and its U."""
+        draw = random.Random(f"{self.seed} {shown} forced")
+        return f"{draw.choice(ANSWERS)}{draw.choice(['.', '', ', it seems.'])}", draw.choice(GRID)
 
 
 @dataclass(frozen=True)
@@ -78,7 +102,7 @@ class Outcome:
     kept: tuple[str, ...]
     read: frozenset[tuple[str, tuple[str, ...]]]
     answer: str | None
-    """None where nothing was kept."""
+    """None where their code fails."""
 
 
 # --- ours --------------------------------------------------------------------------------------------------------------
@@ -86,7 +110,9 @@ class Outcome:
 
 class Searcher(ScriptedRetriever):
     def __init__(self, case: Case) -> None:
-        super().__init__({query: [Passage(one, one) for one in found] for query, found in case.found.items()})
+        super().__init__(
+            {query: [Passage(one, one.removesuffix(" again")) for one in ids] for query, ids in case.found.items()}
+        )
         self.case = case
 
     async def search(self, query: str, k: int) -> Any:
@@ -106,68 +132,82 @@ class FromCase:
         shown = tuple(passage.text for passage in prompt.passages)
         if decoding.stop == SENTENCE_STOPS:
             text, score = self.case.step(prompt.answer_so_far, shown)
+        elif prompt.answer_so_far:
+            text, score = self.case.forced(_key(shown))
         else:
-            text, _, score = self.case.chain(kind_of(shown))
-        tokens = (Token(one, 0.0 if one in TOPICS else -9.0) for one in text.split())
-        return Measured(Generation(text, tuple(tokens)), score)
+            text, score = self.case.chain(_key(shown))
+        return Measured(Generation(text, ()), score)
 
 
-def kind_of(shown: tuple[str, ...]) -> str:
-    return "knowledge" if all(one.startswith("doc") for one in shown) else "rationales"
+def _key(shown: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sentence(one) for one in shown if one.strip())
 
 
 def ours(seed: int, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     case = Case(seed)
 
     def forced(prompt: Prompt) -> str:
-        return case.chain(kind_of(tuple(passage.text for passage in prompt.passages)))[1]
+        return case.forced(_key(tuple(passage.text for passage in prompt.passages)))[0]
+
+    def query(_: SeaKR, draft: Generation, question: Question, __: object) -> str:
+        return (draft.text.split() or [question.text])[0] if draft.text.strip() else question.text
 
     monkeypatch.setattr(SeaKR, "_signal", property(lambda _: FromCase(case)))
-    method = SeaKR(
-        Scripted(forced),
-        Searcher(case),
-        threshold=THRESHOLD,
-        kept_in_context=True,
-        max_steps=case.steps,
-        max_passages=case.passages,
-    )
+    monkeypatch.setattr(SeaKR, "_query", query)
+    method = made("seakr/table1", "2wiki", "SeaKR", model=Scripted(forced), retriever=Searcher(case))
     answer = asyncio.run(method(Question("q", QUESTION)))
-    kept = tuple(passage.id for passage in answer.evidence)
-    return Outcome(tuple(case.searched), kept, frozenset(case.read), answer.text if kept else None)
+    return Outcome(tuple(case.searched), tuple(one.id for one in answer.evidence), frozenset(case.read), answer.text)
 
 
 # --- the rule in our own words ----------------------------------------------------------------------------------------------
 
 
 def restated(seed: int) -> Outcome:
-    case = Case(seed)
+    case, values = Case(seed), row("seakr/table1", "2wiki", "SeaKR").values
     steps: list[str] = []
     kept: list[str] = []
+    texts: list[str] = []
     while True:
-        text, score = case.step(" ".join(steps), tuple(kept))
-        over = "answer is" in text
-        if not over and (not text or score > THRESHOLD):
-            query = text.split()[0] if text else QUESTION
-            new = [] if query in case.searched else [one for one in case.found[query] if one not in kept]
+        so_far = " ".join(map(sentence, steps))
+        text, score = case.step(so_far, tuple(texts))
+        if not _concluded(text) and (not text.strip() or score > THRESHOLD):
+            query = text.split()[0] if text.strip() else QUESTION
             if query in case.searched:
                 break
-            case.searched.append(query)
-            if not new:
+            tried = [(*case.step(so_far, (*texts, _text(one))), one) for one in case.search(query) if one not in kept]
+            if not tried:
                 break
-            tried = [(*case.step(" ".join(steps), (*kept, one)), one) for one in new]
-            text, _, best = min(tried, key=lambda one: one[1])
+            text, _, best = min(tried, key=lambda one: (not one[0].strip(), one[1] if one[0].strip() else 0))
             kept.append(best)
-            over = "answer is" in text
+            texts.append(_text(best))
         steps.append(text)
-        if over or len(steps) >= case.steps or len(kept) >= case.passages:
+        if _concluded(text) or len(steps) >= values["max_steps"] or len(kept) >= values["max_passages"]:
             break
-    return Outcome(tuple(case.searched), tuple(kept), frozenset(case.read), _choice(case) if kept else None)
+    answer = _choice(case, steps, texts) if steps else None
+    return Outcome(tuple(case.searched), tuple(kept), frozenset(case.read), answer)
 
 
-def _choice(case: Case) -> str:
-    _, reasoned, by_steps = case.chain("rationales")
-    _, read, by_passages = case.chain("knowledge")
-    if reasoned == "unknown" or (read != "unknown" and by_passages <= by_steps):
+def _text(one: str) -> str:
+    return one.removesuffix(" again")
+
+
+def _concluded(text: str) -> str:
+    found = re.search(r"the answer is(?:\s*:\s*)?(.*?)[,.]", text.lower(), re.DOTALL)
+    found = found or re.search(r"[.?!]\s*([^?!]*?)\s+is the answer\b", text.lower(), re.DOTALL)
+    return found[1].strip() if found else ""
+
+
+def _choice(case: Case, steps: list[str], texts: list[str]) -> str:
+    last = [one for one in split_sentences(steps[-1]) if not re.search("the answer is|is the answer", one.lower())]
+    reasons = _key((*steps[:-1], " ".join(last)))
+    reasoned, by_steps = case.chain(reasons)
+    reasoned = _concluded(reasoned) or case.forced(reasons)[0]
+    read, by_passages = case.chain(_key(tuple(texts)))
+    if not _concluded(read):
+        read, by_passages = case.forced(_key(tuple(texts)))
+    else:
+        read = _concluded(read)
+    if "unknown" in reasoned or ("unknown" not in read and by_passages <= by_steps):
         return read
     return reasoned
 
@@ -175,40 +215,45 @@ def _choice(case: Case) -> str:
 # --- theirs ------------------------------------------------------------------------------------------------------------
 
 
+_FORCE = " So the answer is "
+
+
 def theirs(authors: Any, seed: int) -> Outcome:
     case = Case(seed)
 
     def retrieve(queries: list[str], **_: Any) -> tuple[list[list[str]], list[list[str]]]:
         found = case.search(queries[0])
-        return [found], [found]
+        return [found], [[_text(one) for one in found]]
 
     async def call(prompt: str, stop_tokens: list[str]) -> Any:
-        asked, forced, _ = prompt.partition(" So the answer is ")
-        so_far, shown = json.loads(asked)
+        forced = prompt.endswith(_FORCE)
+        so_far, shown = json.loads(prompt.removesuffix(_FORCE))
         if ". " in stop_tokens:
             text, score = case.step(so_far, tuple(shown))
         else:
-            kind = "knowledge" if all(one.startswith("doc") for one in shown) else "rationales"
-            chain, answer, score = case.chain(kind)
-            text = answer if forced else chain
+            text, score = (case.forced if forced else case.chain)(_key(tuple(shown)))
         return types.SimpleNamespace(greedy_response=text, uncertainty=types.SimpleNamespace(eigen_score=score, logprobs=[]))
 
     def dataset(question: str, cot_steps: list[str] | None, docs: list[str] | None) -> str:  # noqa: ARG001
-        return json.dumps([" ".join(cot_steps or []), docs or []])
+        return json.dumps([" ".join(map(sentence, cot_steps or [])), docs or []])
 
     reasoner = authors.MultiHopReasoner("q", QUESTION, dataset, None, types.SimpleNamespace(retrieve=retrieve))
     reasoner.eigen_threshold = THRESHOLD
     reasoner.call_llm = call
     reasoner._build_query = lambda step: step.content.split()[0]
     reasoner._filter_words = lambda words: words
-    asyncio.run(reasoner.solve(case.steps, case.passages))
-    kept = tuple(reasoner.doc_id_list)
-    return Outcome(tuple(case.searched), kept, frozenset(case.read), reasoner.final_answer if kept else None)
+    values, answer = row("seakr/table1", "2wiki", "SeaKR").values, None
+    try:
+        asyncio.run(reasoner.solve(values["max_steps"], values["max_passages"]))
+        answer = reasoner.final_answer
+    except IndexError:  # declared: nothing at all
+        assert not reasoner.running_steps
+    return Outcome(tuple(case.searched), tuple(reasoner.doc_id_list), frozenset(case.read), answer)
 
 
 def load() -> Any:
     def nlp(text: str) -> Any:
-        return types.SimpleNamespace(sents=[types.SimpleNamespace(text=one) for one in re.split(r"(?<=\.)\s+", text)])
+        return types.SimpleNamespace(sents=[types.SimpleNamespace(text=one) for one in split_sentences(text)])
 
     nothing = dict.fromkeys(("AsyncLLMEngine", "SamplingParams"), object)
     utils = dict.fromkeys(("LLMOutputWithUncertainty", "UncertaintyScore"), object)
@@ -234,23 +279,33 @@ def _steps() -> dict[str, Any]:
 # -----------------------------------------------------------------------------------------------------------------------
 
 
-def differing(oracle: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    return [seed for seed in range(CASES) if ours(seed, monkeypatch) != oracle(seed)]
+def same(one: Outcome, other: Outcome) -> bool:
+    """In all but what is declared."""
+    paths = (one.searched, one.kept, one.read) == (other.searched, other.kept, other.read)
+    if other.answer is None or not paths:
+        return paths
+    unknown = all("unknown" in (outcome.answer or "") for outcome in (one, other))
+    return unknown or " ".join((one.answer or "").split()) == " ".join(other.answer.split())
 
 
-@pytest.mark.slow
-def test_stopping_and_choice_are_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not differing(restated, monkeypatch)
+def differing(oracle: Any, monkeypatch: pytest.MonkeyPatch, cases: int) -> list[int]:
+    return [seed for seed in range(cases) if not same(ours(seed, monkeypatch), oracle(seed))]
 
 
-@pytest.mark.slow
-def test_stopping_and_choice_are_the_authors(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+def test_stopping_and_choice_are_the_rules(cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not differing(restated, monkeypatch, cases)
+
+
+@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+def test_stopping_and_choice_are_the_authors(cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
     authors = load()
-    assert not differing(lambda seed: theirs(authors, seed), monkeypatch)
+    assert not differing(lambda seed: theirs(authors, seed), monkeypatch, cases)
 
 
 def test_the_cases_go_every_way() -> None:
-    outcomes = [restated(seed) for seed in range(CASES)]
-    assert sum(one.answer is None for one in outcomes) > 10
-    assert {len(one.kept) for one in outcomes} >= {0, 1, 2, 3, 4}
-    assert {"north", "south", "unknown"} <= {one.answer for one in outcomes}
+    outcomes = [restated(seed) for seed in range(SLOW)]
+    assert {len(one.kept) for one in outcomes} == {0, 1, 2, 3, 4, 5}
+    assert {"nairobi", "15", "yes", "3", "12 may 1902", "unknown", "no.", ""} <= {one.answer for one in outcomes}
+    assert 0 < sum(one.answer is None for one in outcomes) < SLOW / 10

@@ -1,7 +1,8 @@
-"""SKR's labels and votes against its authors' (THUNLP-MT/SKR, ``source/skr.py`` and ``source/knn.py``)."""
+"""SKR's labels, votes and whole course against its authors' (THUNLP-MT/SKR, ``source/skr.py`` and ``source/knn.py``)."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from contextlib import redirect_stdout
@@ -12,9 +13,13 @@ from typing import Any
 import pytest
 
 from gnothi.filtering.knowledge import Experience, Neighbours
-from gnothi.training.knowledge_reference.build import experiences
-from tests.methods.oracles.authors import CASES, function, module
-from tests.training.knowledge_reference.test_build import rows
+from gnothi.testing.model import Scripted
+from gnothi.training.knowledge_reference import experiences
+from gnothi.types import Question
+from tests.methods.oracles.authors import CASES, FAST, SLOW, function, module
+from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, names
+from tests.reproduce.planned import made, row
+from tests.training.test_knowledge_reference import rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file")  # theirs
 STATUS = {True: "ir worse", False: "ir better"}
@@ -96,3 +101,55 @@ def _answered(number: int, right: int) -> dict[str, Any]:
     says = "So the answer is Kestrel" if right else "So the answer is Vesk"
     told = {"Question": f"What is {number}?", "Gold answer": ["Kestrel"], "passages": []}
     return {**told, "chain_of_thought_gpt3": says}
+
+
+# --- the whole course, with the settings of skill-rag/table1 -------------------------------------------------------------
+
+DECLARED = {
+    "encoder": "which training questions are nearest: scripted on both sides (SimCSE there)",
+    "passages": "the code is given those of the data set; here the question is searched for",
+    "reply": "the code asks for a chain of thought; here what SKILL-RAG's table compares: a short answer, with nothing cut",
+}
+LABEL = ("skill-rag/table1", "nq-dev", "SKR")
+
+
+def scripted(seed: int) -> Case:
+    draw = random.Random(seed)
+    n = row(*LABEL).values["neighbours"]
+    return [draw.random() < 0.5 for _ in range(n)], (draw.randint(1, 60), draw.randint(1, 60), draw.choice([0, 20, 700]))
+
+
+def says(course: Course, shown: tuple[str, ...]) -> str:
+    course.read.add(("", shown))
+    draw = course.draw(shown)
+    return f" {draw.choice(ANSWERS)}{draw.choice(['', '.', ', as told.'])}{draw.choice(['', chr(10) + 'More.'])}"
+
+
+def whole(seed: int) -> Outcome:
+    course, (near, stored) = Course(seed), scripted(seed)
+
+    class Reference:
+        async def neighbours(self, question: str, n: int) -> Neighbours:
+            assert (question, n) == (QUESTION, len(near))
+            return Neighbours(sum(near), len(near) - sum(near), stored)
+
+    model = Scripted(lambda prompt: says(course, names(prompt.passages)))
+    method = made(*LABEL, model=model, retriever=Searcher(course), reference=Reference())
+    answer = asyncio.run(method(Question("q", QUESTION)))
+    return Outcome.of(course, list(answer.evidence), answer.text)
+
+
+def told(seed: int, retrieves: bool) -> Outcome:
+    course = Course(seed)
+    found = course.find(QUESTION, row(*LABEL).values["k"]) if retrieves else []
+    return Outcome.of(course, found, says(course, names(found)).split("\n")[0])
+
+
+@pytest.mark.parametrize("seeds", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+def test_the_course_is_the_rules(seeds: int) -> None:
+    assert [seed for seed in range(seeds) if whole(seed) != told(seed, restated(scripted(seed)))] == []
+
+
+@pytest.mark.parametrize("seeds", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+def test_the_course_is_the_authors(seeds: int, tmp_path: Path) -> None:
+    assert [seed for seed in range(seeds) if whole(seed) != told(seed, theirs(scripted(seed), tmp_path))] == []

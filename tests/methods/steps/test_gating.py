@@ -58,28 +58,23 @@ async def test_every_method_asks_the_probe(method: str, settings: dict[str, obje
 @pytest.mark.parametrize("name", methods.names())
 def test_what_makes_up_a_gate_are_settings_of_the_method(name: str) -> None:
     """A method with a setting that names its gate's signal declares it: else no calibration reaches it."""
-    gating, settings = methods.gating_of(name), methods.settings_of(name)
+    gating, settings = methods.spec(name).gate, methods.spec(name).settings
     if gating is None:
         assert not {"gate", "judgement", "gate_threshold"} & settings.keys()
     else:
-        named = (
-            gating.signal,
-            gating.threshold,
-            gating.open,
-            *getattr(gating, "depends_on", ()),
-            *getattr(gating, "learnt", ()),
-        )
+        named = (gating.signal_key, gating.key, gating.open, *gating.depends_on, *gating.learnt)
         assert {key for key in named if key is not None} <= settings.keys()
-        assert gating.speaker is None or methods.optional_resources(name)[gating.speaker] is LanguageModel
+        assert gating.speaker is None or methods.spec(name).optional[gating.speaker] is LanguageModel
 
 
 @pytest.mark.parametrize(
     ("threshold", "settings"), [(-1.0, {"assess": False}), (0.2857, {"alpha": 5 / 7}), (2.0, {"alpha": 1 / 7})]
 )
 def test_a_gate_of_agreement_is_set_by_a_share_of_its_tries(threshold: float, settings: dict[str, float]) -> None:
-    gating = methods.gating_of("keqa")
+    gating = methods.spec("keqa").gate
     assert gating is not None
-    assert gating.at(threshold, {"tries": 7}) == pytest.approx(settings)
-    assert gating.in_force(0.75) == 0.25
-    assert gating.decides({"assess": True}) > gating.decides({"assess": False})
-    assert gating.signal_of({}) == "consistency"
+    gate = gating.of({"tries": 7, "assess": True, "alpha": 0.75})
+    assert gate is not None
+    assert gate.at(threshold) == pytest.approx(settings)
+    assert (gate.threshold, gate.signal) == (0.25, "consistency")
+    assert gating.of({"assess": False}) is None

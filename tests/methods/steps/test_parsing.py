@@ -4,8 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.methods.steps.parsing import as_choice, concludes, concluding, final_answer, sentence, short_answer, split_sentences
+from gnothi.methods.steps.parsing import (
+    as_choice,
+    concludes,
+    concluding,
+    read_reply,
+    sentence,
+    split_sentences,
+    until_it_repeats,
+    yes_or_no,
+)
+from gnothi.signals.replies import normalized
 
+NAMES = st.from_regex(r"[B-Z][a-z]{4,9}z", fullmatch=True)  # so that none is one of the words that say nothing
+TWO = st.lists(NAMES, min_size=2, max_size=2, unique_by=lambda name: name.casefold())
 names = st.from_regex(r"[A-Z][a-z]{1,8}( [A-Z][a-z]{1,8}){0,2}", fullmatch=True)
 
 
@@ -37,14 +49,14 @@ names = st.from_regex(r"[A-Z][a-z]{1,8}( [A-Z][a-z]{1,8}){0,2}", fullmatch=True)
     ],
 )
 def test_final_answer(reply: str, answer: str) -> None:
-    assert final_answer(reply) == answer
+    assert read_reply(reply).conclusion == answer
 
 
 @given(st.lists(names, max_size=3), names)
 def test_what_a_chain_concludes_is_found(people: list[str], name: str) -> None:
     chain = [f"{person} was seen in town." for person in people]
-    assert final_answer(" ".join([*chain, f"So the answer is {name}."])) == name
-    assert final_answer(f"{concluding(*chain)} {name}.") == name
+    assert read_reply(" ".join([*chain, f"So the answer is {name}."])).conclusion == name
+    assert read_reply(f"{concluding(*chain)} {name}.").conclusion == name
 
 
 @pytest.mark.parametrize(
@@ -59,12 +71,12 @@ def test_what_a_chain_concludes_is_found(people: list[str], name: str) -> None:
     ],
 )
 def test_short_answer(reply: str, answer: str) -> None:
-    assert short_answer(reply) == answer
+    assert read_reply(reply).answer == answer
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_without_complaint(text: str) -> None:
-    for result in (short_answer(text), final_answer(text), sentence(text)):
+    for result in (read_reply(text).answer, read_reply(text).conclusion, sentence(text)):
         assert result == result.strip()
         assert "\n" not in result
     assert sentence(sentence(text)) == sentence(text)
@@ -121,3 +133,111 @@ def test_a_choice_that_is_a_letter_or_has_no_letters_is_itself() -> None:
 def test_every_choice_names_itself(choices: list[str], data: st.DataObject) -> None:
     choice = data.draw(st.sampled_from(choices))
     assert as_choice(choice, choices) == choice
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("He is Canadian-born, Canadian-born, Canadian-born, Canadian", "He is Canadian-born,"),
+        ("British-Irish-Irish-Irish-Irish", "British-Irish"),
+        ("in 1939-1945 and 1914-1918 --- the wars", "in 1939-1945 and 1914-1918 --- the wars"),
+        ("She was born in Ulm. She was born in Ulm. So", "She was born in Ulm."),
+        ("a member of the board, a member of the board", "a member of the board,"),
+        ("New York, New York is very very big", "New York, New York is very very big"),
+        ("New York New York New York", "New York"),
+        ("He that is born is he that is born", "He that is born is he that is born"),
+        ("about 200.200.200.200.200.200.200 miles", "about 200."),
+        ("1,000,000,000,000 or 33.333.333.333", "1,000,000,000,000 or 33.333.333.333"),
+        ("hahahahahahahaha", "ha"),
+        ("1000000000000000 and 111111111111111", "1000000000000000 and 111111111111111"),
+        ("1,000,000,000,000,000,000,000,000,000", "1,000,000,000,000,000,000,000,000,000"),
+        ("see ............ below", "see ............ below"),
+        ("", ""),
+    ],
+)
+def test_until_it_repeats(text: str, kept: str) -> None:
+    assert until_it_repeats(text) == kept
+
+
+@given(st.lists(st.sampled_from("ab"), max_size=12), st.lists(st.sampled_from("cdefg"), min_size=1, max_size=16, unique=True))
+def test_whatever_goes_round_is_said_once(before: list[str], round: list[str]) -> None:
+    kept = until_it_repeats(" ".join([*before, *round * 3])).split()
+    assert len(kept) <= len(before) + len(round)
+    assert [*before, *round][: len(kept)] == kept
+    assert until_it_repeats(" ".join(kept)).split() == kept
+
+
+@pytest.mark.parametrize(
+    ("answer", "form"),
+    [
+        ("Yes, it is", "yes"),
+        ("yes", "yes"),
+        ("No", "no"),
+        ("no - never", "no"),
+        ("True", "yes"),
+        ("False.", "no"),
+        ("Norway", "Norway"),
+        ("unknown", "unknown"),
+        ("", ""),
+    ],
+)
+def test_answers_get_one_form(answer: str, form: str) -> None:
+    assert yes_or_no(answer) == form
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "answer"),
+    [
+        ("What is the capital of France?", "The capital of France is Paris.", "Paris"),
+        ("What is the capital of France?", "Paris is the capital of France.", "Paris"),
+        ("What is the capital of France?", "Answer: Paris", "Paris"),
+        ("What is the capital of France?", "Sure!\nSo the answer is Paris.", "Paris"),
+        ("What is Odile Varr's occupation?", "Odile Varr was a British engineer who lived on an island.", "British engineer"),
+        ("What is Odile Varr's occupation?", "Odile Varr's occupation is engineer.", "engineer"),
+        ("In what city was Oscar Wilde born?", "Oscar Wilde was born in Dublin, Ireland.", "Dublin, Ireland"),
+        ("Into which sea does the Danube flow?", "The Danube flows into the Black Sea.", "Black Sea"),
+        ("Who wrote Emma?", "Emma was written by Jane Austen.", "Jane Austen"),
+        ("Who wrote Emma?", "Jane Austen wrote Emma.", "Jane Austen"),
+        ("When did he die?", "He died in 1900.", "1900"),
+        # Left alone: no verb, nothing beyond the question, a verdict, something else.
+        ("Which river flows through Basel?", "the river Rhine", "the river Rhine"),
+        ("What wine is it?", "a red wine", "a red wine"),
+        ("What did he write?", "The Man Who Was Thursday", "The Man Who Was Thursday"),
+        ("In what city was Oscar Wilde born?", "Oscar Wilde was born in the city.", "Oscar Wilde was born in the city"),
+        ("Is Emma a novel?", "Emma is a fine novel.", "Emma is a fine novel"),
+        ("Who wrote Emma?", "...", ""),
+        ("Who wrote Emma?", "...\nJane Austen", "Jane Austen"),
+        ("Which sign stands for a sum?", "+", "+"),
+    ],
+)
+def test_short_answers_of_chatty_replies(question: str, reply: str, answer: str) -> None:
+    assert read_reply(reply, question).answer == answer
+
+
+@given(TWO, st.sampled_from(("The mayor of {0} is {1}.", "{1} is the mayor of {0}.", "{1}", "So the answer is {1}.")))
+def test_what_is_new_is_the_answer_wherever_it_stands(names: list[str], form: str) -> None:
+    assert read_reply(form.format(*names), f"Who is the mayor of {names[0]}?").answer == names[1]
+
+
+@given(st.text(), st.text(min_size=1))
+def test_a_reply_that_says_something_is_never_blanked_nor_made_punctuation(reply: str, question: str) -> None:
+    answer = read_reply(reply, question).answer
+    first = next((line for line in reply.splitlines() if normalized(line)), "")
+    assert answer == answer.strip()
+    if normalized(first).strip() and "answer is" not in normalized(reply):
+        assert any(character not in " .,;:!?" for character in answer)
+
+
+@given(st.lists(st.sampled_from("Odile Varr was is the in born of city town Dublin a".split()), min_size=1).map(" ".join))
+def test_what_is_left_is_part_of_the_reply_and_not_the_subject_alone(reply: str) -> None:
+    answer = read_reply(reply, "In what city was Odile Varr born?").answer
+    assert answer in reply
+    if "Dublin" in reply or "town" in reply:
+        assert answer not in ("Odile", "Varr", "Odile Varr")
+
+
+def test_what_goes_round_is_told_and_read_once() -> None:
+    reply = read_reply("Ann-Ann-Ann-Ann", "Who is older, Ann or Mira?")
+    assert (reply.repeats, reply.once.answer, reply.once.repeats) == (True, "Ann", False)
+    assert read_reply("B) Mira", choices=("Ann", "Mira")).answer == "Mira"
+    assert [read_reply(text).abstains for text in ("I don't know.", "", "Ann")] == [True, True, False]

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from gnothi.errors import InvalidInput
-from gnothi.methods.steps.parsing import concludes, final_answer, split_sentences
+from gnothi.methods.steps.parsing import concludes, read_reply, split_sentences
 from gnothi.methods.steps.prompts import REASON, TASKS, ask
 from gnothi.signals.replies import reply_says_yes
 from gnothi.types import Passage, Question
+from tests.messages import refused
 
 
 def test_tasks_are_complete() -> None:
@@ -19,14 +18,14 @@ def test_tasks_are_complete() -> None:
 def test_chains_of_thought_end_in_short_answers_with_and_without_passages() -> None:
     assert 6 <= len(REASON.demonstrations) <= 8
     for demonstration in REASON.demonstrations:
-        assert final_answer(demonstration.answer)
-        assert len(final_answer(demonstration.answer).split()) <= 3
+        assert read_reply(demonstration.answer).conclusion
+        assert len(read_reply(demonstration.answer).conclusion.split()) <= 3
         *steps, conclusion = split_sentences(demonstration.answer)
         assert len(steps) >= 2
         assert concludes(conclusion)
         assert not any(map(concludes, steps))
         if demonstration.choices:
-            assert final_answer(demonstration.answer) in demonstration.choices
+            assert read_reply(demonstration.answer).conclusion in demonstration.choices
     assert 2 <= sum(bool(demonstration.passages) for demonstration in REASON.demonstrations) <= 6
 
 
@@ -35,7 +34,7 @@ def test_answers_with_passages_can_be_read_there() -> None:
         for demonstration in TASKS[name].demonstrations:
             if demonstration.passages:
                 shown = " ".join(passage.text for passage in demonstration.passages)
-                answer = final_answer(demonstration.answer) if name == "reason" else demonstration.answer
+                answer = read_reply(demonstration.answer).conclusion if name == "reason" else demonstration.answer
                 assert answer.removeprefix("the ") in shown
 
 
@@ -53,5 +52,5 @@ def test_ask() -> None:
         (passage,),
         "So far.",
     )
-    with pytest.raises(InvalidInput, match="q"):
+    with refused(InvalidInput):
         ask(REASON, Question("q", "\t"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.methods.steps.queries import keywords, query_from_draft
+from gnothi.methods.steps.queries import adds_nothing, keywords, query_from_draft
 from gnothi.types import Generation, Token
 
 SURE, UNSURE = math.log(0.95), math.log(0.5)
@@ -84,3 +84,16 @@ def test_a_query_is_made_of_the_drafts_words_and_grows_as_certainty_falls(
 )
 def test_keywords(question: str, expected: str) -> None:
     assert keywords(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "chain", "nothing"),
+    [
+        ("Mira was born in Ulm.", [], False),
+        ("She was born in Ulm.", ["Mira was born in Ulm."], True),
+        ("Ulm is a town.", ["Mira was born in Ulm."], False),
+        ("It was.", ["Mira was born in Ulm."], True),
+    ],
+)
+def test_adds_nothing(sentence: str, chain: list[str], nothing: bool) -> None:
+    assert adds_nothing(sentence, chain) is nothing

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.models import ModelSettings, check_model, load_model
 from gnothi.models.engine.loading import load
+from gnothi.models.engine.unchanged import TOKENS, Said
 from gnothi.models.identity import content, identify
 from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import ADAPTER
@@ -304,3 +305,34 @@ async def test_replies_are_kept_for_adapter_and_base(
 def test_a_plain_model_of_the_hub_that_is_cached(base: Path, cached: str) -> None:
     model, _, _ = load(cached, "tiny", AS_IT_IS)
     torch.testing.assert_close(logits(model), logits(AutoModelForCausalLM.from_pretrained(base)))
+
+
+@pytest.mark.parametrize("make", [lambda: build_model("llama"), lambda: build_seq2seq("t5")])
+def test_a_change_is_noticed(make: Any) -> None:
+    model = make().eval()
+    said = Said(model)
+    assert said.logits.shape[0] == TOKENS
+    assert said.same()
+    assert said.same(tokens=2)
+    with torch.no_grad():
+        model.get_output_embeddings().weight.add_(torch.randn_like(model.get_output_embeddings().weight))
+    assert not said.same()
+    assert Said(model).same()
+
+
+def test_half_precision_is_none() -> None:
+    model = build_model("llama")
+    said = Said(model)
+    model.to(torch.bfloat16)
+    assert said.same()
+
+
+def test_tokens_that_the_configuration_names_are_left_alone() -> None:
+    model = build_model("llama")
+    model.config.image_token_index = 40
+    model.config.marks = {"begin": [33, 34], "end": None}
+    read: list[int] = []
+    model.register_forward_pre_hook(lambda _, __, named: read.extend(named["input_ids"][0].tolist()), with_kwargs=True)
+    Said(model)
+    assert len(read) == TOKENS
+    assert not {0, 2, 3, 33, 34, 40} & set(read)

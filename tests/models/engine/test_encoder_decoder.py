@@ -19,6 +19,7 @@ from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
 from gnothi.models import ModelSettings, load_model
 from gnothi.models.batched import Batched
 from gnothi.models.rendering import Plain
+from gnothi.models.settings import Attention
 from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance
@@ -91,10 +92,11 @@ async def test_no_hidden_states_or_attentions(pair: tuple[Any, LanguageModel]) -
         await model.attend(PROMPTS[0], "w1 is w2 .")
 
 
-def test_there_is_one_way_of_attention() -> None:
-    with pytest.raises(InvalidSetting, match="got 'forked' for a sequence-to-sequence model"):
+@pytest.mark.parametrize("attention", ["forked", "plain"])
+def test_there_is_one_way_of_attention(attention: Attention) -> None:
+    with pytest.raises(InvalidSetting, match=f"got '{attention}' for a sequence-to-sequence model"):
         TransformersBackend(
-            build_seq2seq("t5"), build_closing_tokenizer(), Plain(), name="t", settings=ModelSettings(attention="forked")
+            build_seq2seq("t5"), build_closing_tokenizer(), Plain(), name="t", settings=ModelSettings(attention=attention)
         )
 
 

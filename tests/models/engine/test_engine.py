@@ -7,18 +7,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnothi.concurrency import Inbox, Job
 from gnothi.errors import ModelUnavailable
 from gnothi.models.batched import Batched, Continue, Request, Result
+from gnothi.models.engine.engine import regroup
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM
-from gnothi.types import Decoding, Prompt, Samples, StateSpec, Task
-from tests.models.tiny import build_model
+from gnothi.types import Decoding, Samples, StateSpec
+from tests.models.tiny import backend_of, build_model
 
 LONG = replace(WARM, max_tokens=30)
 SEVERAL = (StateSpec(), StateSpec(0, "residual", "last"), StateSpec(None, "residual", "predicting"))
@@ -51,7 +55,7 @@ def said(results: Sequence[Result | Exception]) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def expected(llama: Any, tokenizer: Any) -> list[list[str]]:
-    backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention="repeated"))
+    backend = backend_of(llama, tokenizer, attention="repeated")
     return [said(backend.run([request]))[0] for request in REQUESTS]
 
 
@@ -65,9 +69,13 @@ def test_limits_change_nothing_but_the_batches(
 
 
 @pytest.mark.parametrize(
-    "error", [torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried"), MemoryError()]
+    ("where", "error"),
+    [
+        ("step", torch.OutOfMemoryError("x")),
+        ("step", RuntimeError("can't allocate memory: you tried")),
+        ("admit", MemoryError()),
+    ],
 )
-@pytest.mark.parametrize("where", ["step", "admit"])
 def test_running_out_of_memory_halves_the_batch_and_goes_on(
     build: Callable[..., TransformersBackend],
     expected: list[list[str]],
@@ -203,7 +211,7 @@ def test_requests_for_one_prompt_share_its_prefill(
 
 
 def test_a_prompt_that_is_being_read_is_not_read_again(llama: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention="forked"))
+    backend = backend_of(llama, tokenizer, attention="forked")
     network, read = backend._network, []
     original = network.prefill
 
@@ -231,19 +239,56 @@ def test_numbers_that_are_not_finite_are_an_error_with_advice(tokenizer: Any) ->
     model = build_model("llama")
     with torch.no_grad():
         model.lm_head.weight[5] = float("nan")
-    backend = TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention="repeated"))
+    backend = backend_of(model, tokenizer, attention="repeated")
     for result in backend.run([Continue(PROMPTS[0], 1, GREEDY), Continue(PROMPTS[0], 3, WARM)]):
         assert isinstance(result, ModelUnavailable)
         assert "float32" in str(result)
 
 
-def test_many_prompts_of_many_lengths_and_limits(build: Callable[..., TransformersBackend]) -> None:
-    requests = [
-        Continue(
-            Prompt(Task("answer"), f"w{i % 40} " * (1 + i * 19 % 90)), 1 + i % 5, Decoding(1 + i * 5 % 17, 1.0, 10, 0.95, (), i)
-        )
-        for i in range(24)
-    ]
-    together = build(max_rows=30).run(requests)
-    alone = build()
-    assert said(together) == [said(alone.run([request]))[0] for request in requests]
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=40))
+def test_samples_stay_together_as_long_as_they_say_the_same(samples: list[tuple[int, int]]) -> None:
+    branch, feed = (np.array(column) for column in zip(*samples, strict=True))
+    order, after = regroup(branch, feed, 10)
+    assert set(after) == set(range(len(order)))
+    assert (order[after] == branch).all()
+    assert len(order) == len(set(samples))
+    for one, first in zip(samples, after, strict=True):
+        for other, second in zip(samples, after, strict=True):
+            assert (one == other) == (first == second)
+    # A branch that goes on moves only when its place is beyond the new end.
+    for parent in set(branch.tolist()):
+        assert parent in np.flatnonzero(order == parent) or parent >= len(order)
+
+
+def test_samples_that_say_the_same_cost_one_row(llama: Any, tokenizer: Any) -> None:
+    backend = backend_of(llama, tokenizer)
+    # Nearly greedy: all of them follow the likeliest tokens.
+    sure = Decoding(max_tokens=12, temperature=1e-3, seed=4)
+    (alone,) = backend.run([Continue(PROMPTS[0], 1, Decoding(max_tokens=12), (StateSpec(),))])
+    before = backend.statistics
+    results = backend.run([Continue(PROMPTS[0], 20, sure, (StateSpec(),)), Continue(PROMPTS[0], 1, Decoding(max_tokens=12))])
+    assert isinstance(alone, Samples)
+    for result in results:
+        assert isinstance(result, Samples)
+        assert {one.text for one in result.generations} == {alone.generations[0].text}
+        assert {one.tokens for one in result.generations} == {result.generations[0].tokens}
+    after = backend.statistics
+    rows, steps = after["fed_rows"] - before["fed_rows"], after["steps"] - before["steps"]
+    assert steps >= 5
+    # The greedy one and the samples are one row; at the end some wait for their state.
+    assert rows <= steps + 1
+    assert after["samples"] - before["samples"] >= 20 * (steps - 1)
+
+
+def test_samples_part_and_are_what_they_would_be_alone(llama: Any, tokenizer: Any) -> None:
+    backend = backend_of(llama, tokenizer)
+    warm = Decoding(max_tokens=25, temperature=0.6, top_k=20, seed=9)
+    (together,) = backend.run([Continue(PROMPTS[1], 12, warm, (StateSpec(),))])
+    assert isinstance(together, Samples)
+    texts = [one.text for one in together.generations]
+    assert 1 < len({text[:4] for text in texts}) < 12
+    backend._engine.limits.rows = 1
+    (one_by_one,) = backend.run([Continue(PROMPTS[1], 12, warm, (StateSpec(),))])
+    assert isinstance(one_by_one, Samples)
+    assert [one.text for one in one_by_one.generations] == texts
+    np.testing.assert_allclose(one_by_one.states[0], together.states[0], atol=1e-4)

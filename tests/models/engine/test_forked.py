@@ -31,7 +31,7 @@ from gnothi.models.transformers import TransformersBackend
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, Network
 from gnothi.types import ContinuationScore, Passage, Prompt, Samples
-from tests.models.tiny import ARCHITECTURES, CONTEXT, VOCABULARY, build_model
+from tests.models.tiny import ARCHITECTURES, CONTEXT, VOCABULARY, backend_of, build_model
 
 SHAPE: dict[str, Any] = {"vocab_size": len(VOCABULARY), "bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
 LAYERS: dict[str, Any] = {
@@ -65,10 +65,6 @@ OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-def backend_of(model: Any, tokenizer: Any, attention: Attention = "auto") -> TransformersBackend:
-    return TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention=attention))
-
-
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_the_tested_architectures_fork(architecture: str, tokenizer: Any) -> None:
     backend = backend_of(build_model(architecture), tokenizer)
@@ -87,7 +83,7 @@ def test_other_architectures_take_the_path_that_is_right_for_them(architecture: 
     if path == "repeated":
         assert backend.metadata["attention_reason"]
         with pytest.raises(InvalidSetting, match="auto"):
-            backend_of(model, tokenizer, "forked")
+            backend_of(model, tokenizer, attention="forked")
     network = Network(model, tokenizer, Tagged(), CONTEXT)
     for prompt, result in zip(PROMPTS, backend.run([Continue(prompt, 1, GREEDY) for prompt in PROMPTS]), strict=True):
         assert isinstance(result, Samples)
@@ -119,8 +115,10 @@ def test_limits_that_leave_no_room_are_refused(setting: str, llama: Any, tokeniz
         TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=settings)
 
 
-@pytest.mark.parametrize("attention", ["forked", "repeated"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("architecture", "attention"),
+    [*((name, "forked") for name in ARCHITECTURES), ("llama", "repeated"), ("gemma3", "repeated")],
+)
 def test_many_prompts_with_one_token_to_score(architecture: str, attention: Attention, tokenizer: Any) -> None:
     """Against one plain pass over each whole text: some begin with the same 90 words, some alike in part, some are short."""
     words = [f"w{(number * 7) % 42}" for number in range(130)]
@@ -131,19 +129,20 @@ def test_many_prompts_with_one_token_to_score(architecture: str, attention: Atte
     prompts += [Prompt(KNOW, f"where is {end.text} ?", (end,)) for end in ends[:20]]
     prompts += prompts[:3]
     model = build_model(architecture)
-    backend = backend_of(model, tokenizer, attention)
+    backend = backend_of(model, tokenizer, attention=attention)
     asked = [Score(prompt, ("Yes", "No") if number % 3 else ("No", "Yes who")) for number, prompt in enumerate(prompts)]
     # A second time, when beginnings are held.
-    for results in (backend.run(asked), backend.run(asked)):
-        for request, result in zip(asked, results, strict=True):
-            assert isinstance(result, tuple)
-            for continuation, score in zip(request.continuations, result, strict=True):
+    for request, *results in zip(asked, backend.run(asked), backend.run(asked), strict=True):
+        for number, continuation in enumerate(request.continuations):
+            ids = tokenizer(join(Tagged().render(request.prompt), continuation), return_tensors="pt")["input_ids"]
+            count = len(continuation.split())
+            with torch.inference_mode():
+                logits = torch.log_softmax(model(input_ids=ids[:, :-1], use_cache=False).logits[0, -count:].float(), dim=-1)
+            expected = logits.gather(1, ids[0, -count:, None])[:, 0].tolist()
+            for result in results:
+                assert isinstance(result, tuple)
+                score = result[number]
                 assert isinstance(score, ContinuationScore)
-                ids = tokenizer(join(Tagged().render(request.prompt), continuation), return_tensors="pt")["input_ids"]
-                count = len(continuation.split())
-                with torch.inference_mode():
-                    logits = torch.log_softmax(model(input_ids=ids[:, :-1], use_cache=False).logits[0, -count:].float(), dim=-1)
-                expected = logits.gather(1, ids[0, -count:, None])[:, 0].tolist()
                 assert score.logprobs == pytest.approx(expected, abs=1e-4)
     assert (backend.statistics["reused_tokens"] > 40 * 60) is (attention == "forked")
     backend.close()

@@ -13,10 +13,9 @@ from gnothi.errors import PromptTooLong, UsageError
 from gnothi.models.batched import Attend, Continue, Look, Request, Score
 from gnothi.models.engine.frequencies import Frequencies
 from gnothi.models.rendering import Tagged
-from gnothi.models.settings import Attention, ModelSettings
-from gnothi.models.transformers import TransformersBackend
+from gnothi.models.settings import Attention
 from gnothi.types import Attended, ContinuationScore, Decoding, Prompt, PromptStates, Samples, StateSpec, Task
-from tests.models.tiny import CONTEXT, VOCABULARY, build_model
+from tests.models.tiny import CONTEXT, VOCABULARY, backend_of, build_model
 
 LIMIT = 40
 SEED = 6  # none of its samples is neither a short text nor a long one
@@ -44,10 +43,6 @@ def network(kind: str = "longrope", **more: Any) -> Any:
         config = LlamaConfig(**{**shape, "max_position_embeddings": CONTEXT, "rope_parameters": rope, **more})
         made: Any = LlamaForCausalLM(config)
         return made.eval()
-
-
-def backend_of(model: Any, tokenizer: Any, attention: Attention = "auto") -> TransformersBackend:
-    return TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(attention=attention))
 
 
 def ids_of(prompt: Prompt, tokenizer: Any) -> list[int]:
@@ -80,8 +75,8 @@ def test_company_changes_nothing(path: Attention, tokenizer: Any) -> None:
     decoding = Decoding(24, temperature=1.0, seed=SEED)
     spec = StateSpec(site="residual", position="last")
     asked = {prompt: Continue(prompt, 4, decoding, (spec,)) for prompt in (SHORT, NEAR, LONG)}
-    alone = {prompt: backend_of(network(), tokenizer, path).run([one])[0] for prompt, one in asked.items()}
-    backend = backend_of(network(), tokenizer, path)
+    alone = {prompt: backend_of(network(), tokenizer, attention=path).run([one])[0] for prompt, one in asked.items()}
+    backend = backend_of(network(), tokenizer, attention=path)
     assert backend.metadata["frequencies"] == f"of short texts up to {LIMIT} tokens, of long ones beyond"
     lengths = {}
     for order in ([SHORT, LONG, NEAR], [NEAR, SHORT, LONG]):
@@ -98,7 +93,7 @@ def test_company_changes_nothing(path: Attention, tokenizer: Any) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_is_read_beside_running_texts(path: Attention, tokenizer: Any) -> None:
-    backend = backend_of(network(), tokenizer, path)
+    backend = backend_of(network(), tokenizer, attention=path)
     spec = StateSpec(site="residual", position="predicting")
     continuations = ("w1", "w2 w3 w4", " ".join(["w5"] * 12))
     running = Continue(NEAR, 3, Decoding(24, temperature=1.0, seed=SEED))

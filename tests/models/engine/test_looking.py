@@ -18,6 +18,7 @@ from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS
 from gnothi.types import Passage, Prompt, PromptStates, Samples, StateSpec, Task
+from tests.models.tiny import backend_of
 
 PLACES = (StateSpec(1, "residual", "predicting"), StateSpec(0, "ffn", "predicting"))
 LOOKS: list[Request] = [Look(prompt, PLACES) for prompt in PROMPTS]
@@ -88,9 +89,9 @@ def test_long_prompts_that_begin_alike_share_their_beginning(
 ) -> None:
     passage = Passage("p", "w10 is the city of w11 . " * 20, "w12")
     looks: list[Request] = [Look(Prompt(Task("answer"), f"who is w{n} ?", (passage,)), PLACES) for n in range(6)]
-    apart = TransformersBackend(llama, tokenizer, Tagged(), name="tiny", settings=ModelSettings(prefix_cache_mb=0))
+    apart = backend_of(llama, tokenizer, prefix_cache_mb=0)
     expected = seen(apart.run(looks))
-    backend = TransformersBackend(llama, tokenizer, Tagged(), name="tiny")
+    backend = backend_of(llama, tokenizer)
     passes = Passes(monkeypatch)
     same(backend.run(looks), expected)
     same(backend.run(looks), expected)

@@ -9,14 +9,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from gnothi.errors import ModelUnavailable, PromptTooLong  # noqa: E402
-from gnothi.models import ModelSettings, transformers  # noqa: E402
+from gnothi.models import transformers  # noqa: E402
 from gnothi.models.batched import Attend, Batched, Request, Result, Score  # noqa: E402
 from gnothi.models.engine.passes import attend  # noqa: E402
-from gnothi.models.rendering import Tagged  # noqa: E402
-from gnothi.models.transformers import TransformersBackend  # noqa: E402
 from gnothi.models.wrappers import Traced  # noqa: E402
 from gnothi.types import Attended, ContinuationScore, Decoding, Prompt, Task  # noqa: E402
-from tests.models.tiny import ARCHITECTURES, build_model, build_tokenizer  # noqa: E402
+from tests.models.tiny import ARCHITECTURES, backend_of, build_model, build_tokenizer  # noqa: E402
 
 PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
 DRAFT = "the w3 of w4 is w5 ."
@@ -25,7 +23,7 @@ DRAFT = "the w3 of w4 is w5 ."
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 async def test_against_the_library(architecture: str) -> None:
     tokenizer = build_tokenizer()
-    backend = TransformersBackend(build_model(architecture), tokenizer, Tagged(), name="tiny", settings=ModelSettings())
+    backend = backend_of(build_model(architecture), tokenizer)
     model = Traced(Batched(backend))
     try:
         decoding = Decoding(max_tokens=6)
@@ -57,7 +55,7 @@ async def test_against_the_library(architecture: str) -> None:
 
 
 async def test_what_is_refused() -> None:
-    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    backend = backend_of(build_model("llama"), build_tokenizer())
     model = Batched(backend)
     with pytest.raises(PromptTooLong):
         await model.attend(PROMPT, "w1 " * 300)
@@ -69,7 +67,7 @@ async def test_what_is_refused() -> None:
 )
 def test_running_out_of_memory_empties_the_cache_and_tries_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """And says what to do where that does not help; requests beside it are answered."""
-    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    backend = backend_of(build_model("llama"), build_tokenizer())
     asked: list[Request] = [Attend(PROMPT, DRAFT), Score(PROMPT, (DRAFT,))]
     (expected, scored) = backend.run(asked)
     assert isinstance(expected, Attended)

@@ -14,11 +14,9 @@ from gnothi.concurrency import Inbox, Job, in_turn
 from gnothi.models.batched import Continue, Look, Request, Result, Score
 from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.prompts import CachedPrompt, SuffixPool
-from gnothi.models.rendering import Tagged
-from gnothi.models.settings import Attention, ModelSettings
-from gnothi.models.transformers import TransformersBackend
+from gnothi.models.settings import Attention
 from gnothi.types import Decoding, Passage, Prompt, Samples, StateSpec, Task
-from tests.models.tiny import ARCHITECTURES, build_model
+from tests.models.tiny import ARCHITECTURES, backend_of, build_model
 
 ANSWER = Task("answer")
 SHORT = Prompt(ANSWER, "who is w1 ?")
@@ -29,10 +27,6 @@ def long_prompt(number: int, words: int = 150) -> Prompt:
     """Nothing that several of them share, from the first passage on."""
     text = " ".join(f"w{(number + place * (number + 2)) % 42}" for place in range(words))
     return Prompt(ANSWER, f"who is w{number} ?", (Passage(str(number), text),))
-
-
-def backend_of(model: Any, tokenizer: Any, **settings: Any) -> TransformersBackend:
-    return TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=ModelSettings(**settings))
 
 
 class Line(Inbox[Request, Result]):
@@ -184,16 +178,6 @@ def test_a_closed_inbox_that_nobody_waits_for_ends_the_pass_that_runs(tokenizer:
     # Others are served as ever, by this backend or another one over the same model.
     for one in (backend, backend_of(llama, tokenizer)):
         assert isinstance(one.run([Continue(SHORT, 1, Decoding(4))])[0], Samples)
-
-
-def test_a_closed_inbox_is_deserted_when_nobody_waits() -> None:
-    inbox: Inbox[int, int] = Inbox()
-    job = inbox.put(1)
-    inbox.take()
-    inbox.close()
-    assert not inbox.deserted
-    job.future.cancel()
-    assert inbox.deserted
 
 
 def test_no_more_is_held_than_there_is_room_for(tokenizer: Any, llama: Any) -> None:

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import nn
-from transformers import BloomConfig, BloomForCausalLM
 
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.models.engine.states import StateHook, StateHooks
@@ -90,14 +87,6 @@ def test_layers_beyond_the_model_are_refused() -> None:
     for layer in (-1, 4, 1.5):
         with pytest.raises(InvalidSetting, match=f"got {layer}, expected 0 to 3"):
             hooks.resolve(StateSpec(layer))
-
-
-def test_a_block_that_adds_the_residual_itself_has_no_ffn_site() -> None:
-    model: Any = BloomForCausalLM(BloomConfig(vocab_size=30, hidden_size=16, n_layer=2, n_head=2))
-    hooks = StateHooks(model, 2)
-    assert hooks.resolve(StateSpec(0, "residual")) == StateHook(0, "residual")
-    with pytest.raises(UsageError, match="use the site 'residual'"):
-        hooks.resolve(StateSpec(0, "ffn"))
 
 
 def test_a_network_without_layers_says_so() -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from benchmarks import _models_tiny as tiny
-from gnothi.errors import InvalidSetting, ModelUnavailable
+from gnothi.errors import ModelUnavailable
 from gnothi.models.batched import Continue, Look, Request, Score
 from gnothi.models.engine import attention, continuations, forked, packed, passes, prefixes, repeated, verdicts
 from gnothi.models.engine.layers import kinds, small_windows
@@ -22,7 +22,7 @@ from gnothi.models.settings import Attention, ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import PROMPTS, WARM
 from gnothi.types import Samples, StateSpec
-from tests.models.tiny import ARCHITECTURES, build_model, build_seq2seq
+from tests.models.tiny import ARCHITECTURES, build_model
 
 Patch = pytest.MonkeyPatch
 
@@ -288,9 +288,3 @@ def test_kinds_of_layers() -> None:
     assert kinds(llama.model.layers, llama.config) == [0, 0, 0, 0]
     llama.model.layers[2].scale = 0.5
     assert kinds(llama.model.layers, llama.config) == [0, 0, 2, 0]
-
-
-def test_plain_is_no_way_for_what_replies_apart(tokenizer: Any) -> None:
-    settings = ModelSettings(attention="plain")
-    with pytest.raises(InvalidSetting, match="sequence-to-sequence"):
-        TransformersBackend(build_seq2seq("t5"), tokenizer, Tagged(), name="tiny", settings=settings)

@@ -25,11 +25,7 @@ WARM = Decoding(max_tokens=20, temperature=0.7, top_k=50, top_p=0.9, stop=("\n",
 TASK = Task("answer", "Answer with a name.")
 
 
-@pytest.fixture(autouse=True)
-def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("gnothi.retrying.FIRST_WAIT", 0.002)
+pytestmark = pytest.mark.usefixtures("nothing_from_outside")
 
 
 @pytest.fixture(params=HABITS, ids=lambda habit: habit.name.replace(" ", "-"))

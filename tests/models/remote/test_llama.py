@@ -61,4 +61,4 @@ class TestConformance(LanguageModelConformance):
 
 
 class TestMethods(RealServer):
-    pass
+    """Two of its tests are ``mark.slow``."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gnothi.errors import ModelUnavailable
 from gnothi.models.engine.text import Detokenizer, StopWatch
-from gnothi.models.vllm.drawing import Drawn, fed, read, seed_of
+from gnothi.models.vllm.backend import NAMED, Drawn, assemble, fed, questions, read, seed_of
 from gnothi.types import Finish, Generation, Position
 from tests.models.tiny import VOCABULARY
 
@@ -77,3 +77,29 @@ def test_seeds_are_mixed_and_leave_room(first: int, second: int) -> None:
 def test_neighbours_share_no_samples() -> None:
     assert abs(seed_of(1) - seed_of(2)) > 10**6
     assert seed_of(None) == seed_of(0)
+
+
+TOKENS = st.lists(st.integers(0, 3), max_size=5)
+
+
+def test_what_is_shared_is_asked_once() -> None:
+    assert questions([[5], [6], [5]]) == [((), [5, 6])]
+    assert questions([[5, 7], [5, 8], []]) == [((), [5]), ((5,), [7, 8])]
+    assert questions([]) == []
+
+
+def test_long_lists_of_names_are_split() -> None:
+    asked = questions([[token] for token in range(NAMED + 1)])
+    assert [len(named) for _, named in asked] == [NAMED, 1]
+
+
+@given(st.lists(TOKENS, max_size=6))
+def test_the_replies_make_up_every_continuation(continuations: list[list[int]]) -> None:
+    replies = {
+        (prefix, token): -float(hash((prefix, token)) % 97) for prefix, named in questions(continuations) for token in named
+    }
+    scores = assemble(continuations, replies)
+    assert [len(score) for score in scores] == [len(tokens) for tokens in continuations]
+    for tokens, score in zip(continuations, scores, strict=True):
+        for at, (token, number) in enumerate(zip(tokens, score, strict=True)):
+            assert number == replies[tuple(tokens[:at]), token]

@@ -16,7 +16,7 @@ from gnothi.retrieval.dense.embed import BATCH, embed
 from gnothi.retrieval.dense.encoders import Encoding
 from gnothi.retrieval.dense.index import DenseIndex
 from gnothi.retrieval.dense.store import FOLDER, read_manifest
-from gnothi.retrieval.kinds import DENSE
+from gnothi.retrieval.registry import DENSE
 from gnothi.types import Passage
 from tests.retrieval.dense import words
 from tests.retrieval.documents import made_up

@@ -80,7 +80,7 @@ def test_records_without_text_are_empty_but_a_title_alone_is_kept(file: Path) ->
 
 
 def test_a_line_too_long_is_invalid(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnothi.retrieval.ingest.lines.LONGEST_LINE", 64)
+    monkeypatch.setattr("gnothi.retrieval.ingest.json_file.LONGEST_LINE", 64)
     long, good = steps(file, '{"id":"a","text":"' + "x" * 300 + '"}\n{"id":"b","text":"y"}\n')
     assert "longer than" in long.invalid
     assert good.passages == (Passage("b", "y"),)

@@ -131,7 +131,7 @@ def test_three_columns_drawn_in_turns(tmp_path: Path) -> None:
 
 
 def test_columns_from_right_to_left() -> None:
-    from gnothi.retrieval.ingest.page_columns import Segment, in_order
+    from gnothi.retrieval.ingest.pdf import Segment, in_order
 
     def line(x: float, row: int, said: str) -> Segment:
         return Segment(said, x, 700 - 13 * row, x + 240, 710 - 13 * row)

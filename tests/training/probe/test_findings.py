@@ -15,8 +15,8 @@ from gnothi.methods.steps.settings import Measuring
 from gnothi.models.wrappers import Traced
 from gnothi.signals.probe_folder import HEADER, open_probe
 from gnothi.testing.model import Reply, Scripted
-from gnothi.training.probe.findings import FINDINGS, Findings, ProbeSettings, examine, spread
 from gnothi.training.probe.fit import View
+from gnothi.training.probe.job import FINDINGS, Findings, ProbeSettings, examine, spread
 from gnothi.types import Capabilities, Profile, Prompt, Question
 
 KNOWN = 30

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gnothi import methods
-from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, REASON, ask
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
@@ -60,15 +60,6 @@ def test_another_task_is_kept_whole(tmp_path: Path) -> None:
     found = made(tmp_path, Asks(ANSWER_YES_NO))
     assert {example.prompt.task for example in found} == {ANSWER_YES_NO}
     assert made(tmp_path, Asks()) == found
-
-
-def test_failures_are_left_out_and_tried_again(tmp_path: Path) -> None:
-    assert len(made(tmp_path, Asks(failing=("q1", "q4")))) == 4
-    again = Asks()
-    assert len(made(tmp_path, again)) == 6
-    assert again.asked == 2
-    with pytest.raises(TooManyFailures, match="RuntimeError: no luck"):
-        made(tmp_path / "other", Asks(failing=("q1",)), max_failures=0)
 
 
 def test_chains_of_thought_cannot_be_learnt_from_answers(tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from gnothi.methods.steps.prompts import ANSWER, ask
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Tagged
+from gnothi.testing.model import Scripted
 from gnothi.training.finetuning import HEADER, METRICS, Origin, split
 from gnothi.training.reader.material import Example
-from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.reader.stages import Format, train
+from gnothi.training.reader.stages import Format, ReaderTraining, assess, train
 from gnothi.types import Decoding, Passage, Prompt, Question
 from tests.training import launched
 from tests.training.heard import Heard
-from tests.training.killing import assert_same, killed_and_undisturbed
+from tests.training.launched import assert_same, command_killed_and_undisturbed
 
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
 QUICK = ReaderTraining(steps=6, batch=8, learning_rate=3e-3, evaluate_every=2)
@@ -175,7 +175,7 @@ def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     settings = ("steps=8", "batch=8", "rows=4", "evaluate_every=2", "k=1", "learning_rate=1e-3")
     moments = sorted(random.Random(0).sample(range(1, 9), 3))
-    killed_and_undisturbed(tmp_path, ("reader", "lab-train:choice", "--limit", "40"), settings, moments)
+    command_killed_and_undisturbed(tmp_path, ("reader", "lab-train:choice", "--limit", "40"), settings, moments)
     assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json", "prompts/prompts.jsonl"))
     best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
     adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
@@ -191,3 +191,20 @@ def test_two_processes(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     files = (METRICS, HEADER, "model.safetensors", "gnothi.json")
     launched.killed_and_undisturbed(tmp_path, by_two, 6, files)
+
+
+CHOICE = Question("c", "Which colour?", ("deep blue",), ("red", "deep blue"))
+OPEN = Question("o", "Who wrote it?", ("Ada Bram", "Bram"))
+
+
+def scorer(_: Prompt, text: str) -> float:
+    return {"red": -1.5, "deep blue": -2.0, "Ada Bram": -3.0}[text]
+
+
+@pytest.mark.parametrize(("by", "right"), [("tokens", 1.0), ("sum", 0.0)])
+def test_choices_by_likelihood_and_answers_by_their_text(by: str, right: float) -> None:
+    model = Scripted(lambda _: "Bram.\nIt is known.", scorer=scorer)
+    examples = [Example(question, ask(ANSWER, question), question.answers[0]) for question in (CHOICE, OPEN)]
+    rights, losses = asyncio.run(assess(model, examples, by, 8))  # type: ignore[arg-type]
+    assert rights == [right, 1.0]
+    assert losses == [1.0, 1.5]

@@ -10,31 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gnothi.errors import InvalidInput
 from gnothi.retrieval.rerank import CrossEncoderReranker, load_cross_encoder
 from gnothi.training.finetuning import CHECKPOINTS, HEADER, METRICS, split
-from gnothi.training.reranker.pairs import Example
-from gnothi.training.reranker.settings import TrainingSettings
+from gnothi.training.reranker.pairs import Example, TrainingSettings
 from gnothi.training.reranker.stages import assess, ordered, train
 from tests.retrieval.cross_encoders import causal, classifier
 from tests.training import launched
 from tests.training.heard import Heard
-from tests.training.killing import assert_same, killed_and_undisturbed
+from tests.training.launched import assert_same, command_killed_and_undisturbed
 
 EXAMPLES = [
     Example(f"q{number}", f"where is w{number}", (f"w{number} is the city",), tuple(f"w{number + k} is" for k in range(1, 4)))
     for number in range(12)
 ]
 SETTINGS = TrainingSettings(epochs=3, batch=8, learning_rate=1e-2, evaluate_every=5, validation=0.25)
-
-
-def test_the_split_holds_questions_apart_and_is_the_same_each_time(tmp_path: Path) -> None:
-    training, validation = split(EXAMPLES, SETTINGS, "")
-    assert len(validation) == 3
-    assert sorted(one.question_id for one in training + validation) == sorted(one.question_id for one in EXAMPLES)
-    assert (training, validation) == split(EXAMPLES, SETTINGS, "")
-    with pytest.raises(InvalidInput, match="got 1 questions"):
-        train(tmp_path, lambda: None, "none", EXAMPLES[:1], SETTINGS)
 
 
 def test_an_epoch_holds_each_pair_once_and_those_of_a_question_together() -> None:
@@ -86,7 +75,7 @@ def test_the_query_read_once_gives_the_librarys_loss_and_gradients(tmp_path: Pat
     from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
     from torch import tensor
 
-    from gnothi.training.reranker.loss import pair_loss
+    from gnothi.training.reranker.stages import pair_loss
 
     model = load_cross_encoder(causal(tmp_path), "base")
     rows = ordered(EXAMPLES, SETTINGS)[2:21]  # the first and the last question are cut
@@ -104,15 +93,6 @@ def test_the_query_read_once_gives_the_librarys_loss_and_gradients(tmp_path: Pat
         assert other.numpy() == pytest.approx(one.numpy(), abs=1e-4)
 
 
-def test_patience_ends_it(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate")
-    base = classifier(tmp_path / "base")
-    settings = TrainingSettings(epochs=30, batch=8, learning_rate=0.0, evaluate_every=2, patience=2, validation=0.25)
-    header = train(tmp_path, lambda: load_cross_encoder(base, "base"), "base", EXAMPLES, settings)
-    assert header["steps"] == 4
-    assert header["best_step"] == 2
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_at_three_moments(tmp_path: Path) -> None:
@@ -120,7 +100,7 @@ def test_killed_at_three_moments(tmp_path: Path) -> None:
     settings = ("learning_rate=1e-3", "epochs=1", "batch=64", "evaluate_every=5")
     moments = (20, 43, 47)  # among the pairs, before and after the first checkpoint
     command = ("reranker", "lab-train:two_hop_choice", "--limit", "40")
-    killed_and_undisturbed(tmp_path, command, settings, moments, (METRICS, "pairs/pairs.jsonl"))
+    command_killed_and_undisturbed(tmp_path, command, settings, moments, (METRICS, "pairs/pairs.jsonl"))
     assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "tokenizer.json", "modules.json", "pairs/pairs.jsonl"))
     assert any((tmp_path / "killed" / CHECKPOINTS).glob("checkpoint-*"))
 

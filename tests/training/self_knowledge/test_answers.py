@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from gnothi.errors import InvalidInput, InvalidSetting, TooManyFailures, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.models.wrappers import Seeded, Traced
+from gnothi.retrieval.bm25 import BM25Index
 from gnothi.testing.model import Scripted
-from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar, sampling
-from gnothi.training.self_knowledge.settings import AnswerSettings
-from gnothi.types import Prompt, Question
+from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Familiar, choose, find, sampling
+from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
+from gnothi.training.self_knowledge.stages import split
+from gnothi.types import Passage, Prompt, Question
 
 QUESTIONS = [Question(f"q{number}", f"Question {number}?", ("Ada Bram",)) for number in range(8)]
 SETTINGS = AnswerSettings(n=4)
@@ -82,18 +84,6 @@ def test_an_interruption_leads_to_the_same_file(tmp_path: Path, finished: int) -
     assert files[0] == files[1]
 
 
-def test_failures_are_told_and_tried_again(tmp_path: Path) -> None:
-    def fails(prompt: Prompt) -> str:
-        if prompt.question == "Question 3?":
-            raise RuntimeError("no luck")
-        return script(prompt)
-
-    assert len(collect(tmp_path, Scripted(fails))) == 7
-    with pytest.raises(TooManyFailures, match="RuntimeError: no luck"):
-        collect(tmp_path, Scripted(fails), max_failures=0)
-    assert len(collect(tmp_path, Scripted(script))) == 8
-
-
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="'q' has no gold answer"):
         Answers(tmp_path / "a", [Question("q", "Who?")], CONFIG)
@@ -104,3 +94,61 @@ def test_what_is_refused(tmp_path: Path) -> None:
         Answers(tmp_path / "b", QUESTIONS, {"dataset": "other"})
     with pytest.raises(InvalidInput, match=r"expected 5 more .*without the launcher, with --collect-only"):
         Answers.finished(tmp_path / "b", QUESTIONS).require_finished("--collect-only")
+
+
+QUESTION = Question("q", "Who made the Amber Harbour?", ("Ada Bram",))
+HOLDING = [Passage(f"h{number}", f"Ada Bram made it, they say {number}.") for number in range(5)]
+OTHERS = [Passage(f"o{number}", f"It has {number} boats.") for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("holding", "others", "count", "expected"),
+    [(5, 5, 4, 2), (5, 5, 5, 3), (5, 1, 4, 3), (0, 5, 4, 0), (1, 0, 4, 1), (5, 5, 0, 0)],
+)
+def test_up_to_half_hold_a_gold_answer(holding: int, others: int, count: int, expected: int) -> None:
+    chosen = choose(QUESTION, [*HOLDING[:holding], *OTHERS[:others]], count)
+    assert len(chosen) == len(set(chosen)) == min(count, holding + others)
+    assert sum(one in HOLDING for one in chosen) == expected
+    assert chosen == choose(QUESTION, [*HOLDING[:holding], *OTHERS[:others]], count)
+
+
+def test_they_are_sentences_of_what_is_found() -> None:
+    text = "Ada Bram made the Amber Harbour. It opened in 1867. It has two piers."
+    index = BM25Index.in_memory([Passage("p", text, "Amber Harbour"), Passage("p2", text, "Amber Harbour")], "test")
+    found = asyncio.run(find([QUESTION], index, 4, 5))
+    assert [one.title for one in found["q"]] == ["Amber Harbour"] * 3  # a sentence that comes twice is shown once
+    assert "".join(sorted(one.text[0] for one in found["q"])) == "AII"
+
+
+def test_answers_after_sentences(tmp_path: Path) -> None:
+    questions = [QUESTION, Question("r", "Who else?", ("Eve",))]
+    shown = {"q": (HOLDING[0], OTHERS[0])}
+
+    def script(prompt: Prompt) -> str:
+        return "Ada Bram" if HOLDING[0] in prompt.passages else "nobody"
+
+    with Answers(tmp_path, questions, {}, shown) as collecting:
+        asyncio.run(collecting.collect(sampling(collecting.by_name, Scripted(script), AnswerSettings(n=2))))
+        found = collecting.finish()
+        assert not collecting.missing
+    assert [(one.asked, one.acc_rate) for one in found] == [
+        (Asked(QUESTION), 0),
+        (Asked(QUESTION, HOLDING[0]), 1),
+        (Asked(QUESTION, OTHERS[0]), 0),
+        (Asked(questions[1]), 0),
+    ]
+    assert Answers.finished(tmp_path, questions).finish() == found
+    lines = [json.loads(line) for line in (tmp_path / ANSWERS).read_text().splitlines()]
+    assert [line.get("sentence", {}).get("id") for line in lines] == [None, "h0", "o0", None]
+    assert [line["question_id"] for line in lines] == ["q", "q after h0", "q after o0", "r"]
+
+
+def test_a_question_is_validated_with_all_its_sentences_or_not_at_all() -> None:
+    asked = [
+        Familiar(Question(str(number), "Who?", ("x",)), ("x",), (number % 2 == 0,), sentence)
+        for number in range(20)
+        for sentence in (None, *HOLDING[:2])
+    ]
+    training, validation = split(asked, TrainingSettings())
+    assert len(training) + len(validation) == 60
+    assert not {one.question.id for one in training} & {one.question.id for one in validation}

@@ -12,7 +12,7 @@ pytest.importorskip("trl")
 
 from gnothi.models import LAB_FOLDER
 from gnothi.models.rendering import Tagged
-from gnothi.training.self_knowledge.advantage import AdvantageRule
+from gnothi.training.self_knowledge.reward import AdvantageRule
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::FutureWarning")]
 

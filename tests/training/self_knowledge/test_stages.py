@@ -15,16 +15,17 @@ import pytest
 from gnothi import lab
 from gnothi.errors import InvalidInput, InvalidSetting, TrainingCollapsed
 from gnothi.models import LAB_FOLDER, ModelSettings
+from gnothi.training.curve import CURVES, draw_curves
 from gnothi.training.finetuning import HEADER, METRICS, Origin
 from gnothi.training.self_knowledge.answers import Familiar
-from gnothi.training.self_knowledge.reward import Correctness
+from gnothi.training.self_knowledge.reward import NO, Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
-from gnothi.training.self_knowledge.stages import collapsed, split, train
+from gnothi.training.self_knowledge.stages import FAMILIARITY, PANELS, collapsed, draw_familiarity, order, replies, split, train
 from gnothi.types import Question
 from tests.ports import held_port
 from tests.training import launched
 from tests.training.heard import Heard
-from tests.training.killing import assert_same, killed_and_undisturbed
+from tests.training.launched import assert_same, command_killed_and_undisturbed
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -185,8 +186,48 @@ def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     settings = ("steps=8", "questions=4", "replies=4", "warm_start_steps=3", "evaluate_every=2", "answers.n=4")
     moments = sorted(random.Random(0).sample(range(1, 11), 3))
-    killed_and_undisturbed(tmp_path, ("self-knowledge", "lab-train:one_hop", "--limit", "40"), settings, moments)
+    command_killed_and_undisturbed(tmp_path, ("self-knowledge", "lab-train:one_hop", "--limit", "40"), settings, moments)
     assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json", "answers/answers.jsonl"))
     best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
     adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
     assert_same(tmp_path, [adapter])
+
+
+def test_pictures_are_written(tmp_path: Path) -> None:
+    draw_familiarity(tmp_path, [0.0, 0.3, 1.0, 1.0], 10)
+    draw_curves(tmp_path, [], PANELS)
+    validated = {"validation_reward": 0.5, "yes_known": 0.9, "yes_unknown": None, "auroc": None, "refusal": 0.1}
+    draw_curves(tmp_path, [{"step": 1, "reward": 0.1}, {"step": 2, **validated}], PANELS)
+    for name in (FAMILIARITY, CURVES):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+KNOWN = Familiar(Question("known", "Who?", ("Ada",)), ("Bob", "Ada", "Ada"), (False, True, True))
+UNKNOWN = Familiar(Question("unknown", "Who?", ("Eve",)), ("Bob", "Eve", "Cid"), (False, True, False))
+
+
+def test_labels_follow_familiarity_and_teach_no_fact() -> None:
+    shown = dict.fromkeys(("known", "unknown"), "")
+    shown |= {one.question.id: reply for one, reply in replies([KNOWN, UNKNOWN], "labels", random.Random(0))}
+    assert shown == {"known": "Yes, I know: Ada.", "unknown": NO}
+
+
+def test_format_knows_nothing() -> None:
+    found = [(one.question.id, reply) for one, reply in replies([KNOWN, UNKNOWN] * 200, "format", random.Random(0))]
+    assert set(found) == {(name, reply) for name in ("known", "unknown") for reply in ("Yes, I know: Bob.", NO)}
+    assert 150 < sum(reply == NO for _, reply in found) < 250
+
+
+def test_every_question_comes_once_before_any_comes_again() -> None:
+    chosen = order([KNOWN, UNKNOWN], 5, False, random.Random(0))
+    assert [sorted(one.question.id for one in chosen[start : start + 2]) for start in (0, 2)] == [["known", "unknown"]] * 2
+    assert len(chosen) == 5
+
+
+def test_balance() -> None:
+    many = [replace(KNOWN, question=Question(f"k{number}", "Who?")) for number in range(5)]
+    names = [one.question.id for one in order([*many, UNKNOWN], 12, True, random.Random(0))]
+    assert names[1::2] == ["unknown"] * 6
+    assert sorted(names[0:10:2]) == [f"k{number}" for number in range(5)]
+    assert len(order(many, 7, True, random.Random(0))) == 7

@@ -17,7 +17,7 @@ async def best_sentence(
     k: int = gnothi.setting(3, "Passages to look for the sentence in.", at_least=1),
     signal: str = gnothi.setting("hedging", "What tells how uncertain the answer from memory is."),
     threshold: float = gnothi.setting(0.05, "Look up above this uncertainty."),
-) -> gnothi.Draft | gnothi.Answer:
+) -> gnothi.Answer:
     """Answers from memory where its gate trusts that, else from the sentence that shares most words with the question."""
     draft = await steps.draft(question, signal=signal)
     if draft.uncertainty <= threshold:

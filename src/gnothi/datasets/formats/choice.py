@@ -141,14 +141,8 @@ def mmlu(record: Record) -> Question:
     number = record.data.get("answer")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(choices):
         raise record.invalid(f"answer = {number!r:.40} with {len(choices)} choices", "the number of a choice, the first is 0")
-    return Question(
-        id=record.identity("id"),
-        text=record.text("question"),
-        answers=(choices[number],),
-        choices=choices,
-        kind="choice",
-        metadata={"subject": str(record.data.get("subject"))},
-    )
+    subject = {"subject": str(record.data.get("subject"))}
+    return Question(record.identity("id"), record.text("question"), (choices[number],), choices, "choice", subject)
 
 
 # OpenBookQA (Mihaylov et al. 2018): elementary science with four choices; the official lines and the hub's.

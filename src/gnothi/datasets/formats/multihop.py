@@ -24,18 +24,12 @@ def is_hotpotqa(first: Mapping[str, Any]) -> bool:
 @reads("hotpotqa", "HotpotQA: the official files, or lines with passages and supporting flags", is_hotpotqa)
 def hotpotqa(record: Record) -> Question:
     """The passages stay in the file (index it to search them); metadata's ``supporting`` names the titles that are needed."""
-    data = record.data
     alias_key = record.first(ALIASES)
     answers = record.answers(*ANSWERS) + (record.answers(alias_key) if alias_key else ())
-    metadata: dict[str, Any] = {"supporting": _supporting(record)}
-    if isinstance(data.get("level"), str):
-        metadata["level"] = data["level"]
-    return Question(
-        id=record.identity(*IDS),
-        text=record.text("question"),
-        answers=tuple(dict.fromkeys(answers)),
-        kind=record.text("type") if data.get("type") else "",
-        metadata=metadata,
+    kind = record.text("type") if record.data.get("type") else ""
+    level = record.data.get("level")
+    return record.question(
+        answers, kind, id=" ".join(IDS), supporting=_supporting(record), level=level if isinstance(level, str) else None
     )
 
 
@@ -120,23 +114,16 @@ def musique(record: Record) -> Question:
     if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
         raise record.invalid(f"paragraphs = {given!r:.60}", "a list of objects with title and is_supporting")
     steps = record.data.get("question_decomposition")
-    metadata: dict[str, Any] = {
-        "supporting": tuple(dict.fromkeys(str(one.get("title")) for one in given if one.get("is_supporting"))),
-        "decomposition": tuple(str(one.get("question")) for one in steps if isinstance(one, Mapping))
-        if isinstance(steps, list)
-        else (),
-    }
-    if isinstance(record.data.get("answerable"), bool):
-        metadata["answerable"] = record.data["answerable"]
-    answerable = metadata.get("answerable", True)
+    steps = steps if isinstance(steps, list) else ()
+    answerable = record.data.get("answerable")
     aliases = record.answers("answer_aliases") if "answer_aliases" in record.data else ()
-    identity = record.identity("id")
-    return Question(
-        id=identity,
-        text=record.text("question"),
-        answers=tuple(dict.fromkeys((*record.answers("answer"), *aliases))) if answerable else (),
-        kind=identity.split("__")[0] if "hop" in identity.split("__")[0] else "",
-        metadata=metadata,
+    kind = record.identity("id").split("__")[0]
+    return record.question(
+        (*record.answers("answer"), *aliases) if answerable is not False else (),
+        kind if "hop" in kind else "",
+        supporting=tuple(dict.fromkeys(str(one.get("title")) for one in given if one.get("is_supporting"))),
+        decomposition=tuple(str(one.get("question")) for one in steps if isinstance(one, Mapping)),
+        answerable=answerable if isinstance(answerable, bool) else None,
     )
 
 
@@ -177,16 +164,10 @@ def iirc(record: Record) -> Question:
         spans = given.get("answer_spans")
         if not isinstance(spans, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in spans):
             raise record.invalid(f"answer_spans = {spans!r:.60}", "a list of spans, each with its text")
-        answers = tuple(dict.fromkeys(text for one in spans if (text := one["text"].strip())))
+        answers = tuple(text for one in spans if (text := one["text"].strip()))
     elif kind != "none":
-        answers = Record(given, record.place, record.number).answers("answer_value")
-    return Question(
-        id=record.identity("qid"),
-        text=record.text("question"),
-        answers=answers,
-        kind=kind,
-        metadata={"title": str(record.data["title"]), "answerable": kind != "none"},
-    )
+        answers = record.inside(given).answers("answer_value")
+    return record.question(answers, kind, id="qid", title=str(record.data["title"]), answerable=kind != "none")
 
 
 # StrategyQA (Geva et al. 2021): yes-or-no questions that take several facts, in the official files' keys.
@@ -203,19 +184,15 @@ def is_strategyqa(first: Mapping[str, Any]) -> bool:
 def strategyqa(record: Record) -> Question:
     """``true`` and ``false`` are the answers yes and no. Metadata: ``term`` (what the question is about), ``facts``,
     ``decomposition`` (sub-questions, ``#1`` being the first one's answer) and ``supporting`` (titles of evidence)."""
-    metadata: dict[str, Any] = {
-        "facts": record.texts("facts"),
-        "decomposition": record.texts("decomposition"),
-        "supporting": tuple(dict.fromkeys(_titles(record.data.get("evidence")))),
-    }
-    if isinstance(record.data.get("term"), str):
-        metadata["term"] = record.data["term"]
-    return Question(
-        id=record.identity("qid"),
-        text=record.text("question"),
-        answers=record.answers("answer"),
-        kind="yes_no",
-        metadata=metadata,
+    term = record.data.get("term")
+    return record.question(
+        record.answers("answer"),
+        "yes_no",
+        id="qid",
+        facts=record.texts("facts"),
+        decomposition=record.texts("decomposition"),
+        supporting=tuple(dict.fromkeys(_titles(record.data.get("evidence")))),
+        term=term if isinstance(term, str) else None,
     )
 
 

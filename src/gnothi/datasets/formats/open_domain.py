@@ -41,10 +41,7 @@ def beir_beside(path: Path) -> Callable[[Record], Record]:
 )
 def beir(record: Record) -> Question:
     """Metadata's ``supporting_ids`` are the passages that the judgements call relevant. There is no gold answer."""
-    relevant = record.data.get("qrels")
-    return Question(
-        id=record.identity("_id", "id"), text=record.text("text"), metadata={"supporting_ids": relevant} if relevant else {}
-    )
+    return record.question(id="_id id", text="text", supporting_ids=record.data.get("qrels") or None)
 
 
 def _judged(path: Path | None) -> Iterator[tuple[str, str]]:
@@ -83,8 +80,7 @@ def dpr(record: Record) -> Question:
         found = None
     if not isinstance(found, list):
         raise record.invalid(f"answers = {given!r:.60}", "a list as Python writes it, such as ['one', 'two']")
-    answers = Record({"answers": found}, record.place, record.number).answers("answers")
-    return Question(id=record.identity("id"), text=record.text("question"), answers=answers, kind="one_hop")
+    return record.question(record.inside({"answers": found}).answers("answers"), "one_hop")
 
 
 # KILT (Petroni et al. 2021): tasks over one Wikipedia, their answers each with the pages it rests on.
@@ -102,12 +98,8 @@ def kilt(record: Record) -> Question:
         raise record.invalid(f"output = {given!r:.60}", 'a list of objects with "answer" or "provenance"')
     found = [one for one in given if one.get("answer") is not None]
     pages = [page for one in given for page in one.get("provenance") or [] if isinstance(page, Mapping)]
-    return Question(
-        id=record.identity("id"),
-        text=record.text("input"),
-        answers=Record({"output": found}, record.place, record.number).answers("output"),
-        metadata={"supporting": tuple(dict.fromkeys(str(page["title"]) for page in pages if page.get("title")))},
-    )
+    titles = tuple(dict.fromkeys(str(page["title"]) for page in pages if page.get("title")))
+    return record.question(record.inside({"output": found}).answers("output"), text="input", supporting=titles)
 
 
 # Natural Questions (Kwiatkowski et al. 2019) in full: the hub's rows, and Google's simplified lines.
@@ -129,17 +121,12 @@ def is_natural_questions(first: Mapping[str, Any]) -> bool:
 def natural_questions(record: Record) -> Question:
     """Gold answers are every annotator's short ones, and yes or no. The page stays in the file."""
     try:
-        found = tuple(dict.fromkeys(_answers(record.data)))
+        found = _answers(record.data)
     except (AttributeError, IndexError, KeyError, TypeError):
         raise record.invalid("annotations of another shape", "annotations with short_answers") from None
     asked = record.data.get("question")
-    inside = Record(asked, record.place, record.number) if isinstance(asked, Mapping) else record
-    return Question(
-        id=record.identity("id", "example_id"),
-        text=inside.text("text") if inside is not record else record.text("question_text"),
-        answers=found,
-        kind="one_hop",
-    )
+    text = record.inside(asked).text("text") if isinstance(asked, Mapping) else record.text("question_text")
+    return record.inside({**record.data, "question": text}).question(found, "one_hop", id="id example_id")
 
 
 def _answers(data: Mapping[str, Any]) -> list[str]:
@@ -163,7 +150,7 @@ def is_nq_open(first: Mapping[str, Any]) -> bool:
 @reads("nq_open", "NQ-open: the official lines (question, answer: a list), nothing else", is_nq_open)
 def nq_open(record: Record) -> Question:
     """Any of the answers counts as right. The id is the line's number, for the official files have none."""
-    return Question(id=record.identity("id"), text=record.text("question"), answers=record.answers("answer"), kind="one_hop")
+    return record.question(record.answers("answer"), "one_hop")
 
 
 # PopQA (Mallen et al. 2023): one-hop questions about entities, each with how often its subject is looked up.
@@ -185,15 +172,8 @@ def popqa(record: Record) -> Question:
         raise record.invalid(
             f"possible_answers = {given!r:.60}, s_pop = {views!r:.20}", "a JSON list of answers, a whole number"
         ) from None
-    answered = Record({"possible_answers": answers}, record.place, record.number).answers("possible_answers")
-    kind = record.data.get("prop")
-    return Question(
-        id=record.identity("id"),
-        text=record.text("question"),
-        answers=answered,
-        kind=kind.strip().replace(" ", "_") if isinstance(kind, str) else "",
-        metadata={"popularity": popularity},
-    )
+    answered = record.inside({"possible_answers": answers}).answers("possible_answers")
+    return record.question(answered, (record.known("prop") or "").strip().replace(" ", "_"), popularity=popularity)
 
 
 # SelfAware (Yin et al. 2023): questions that can be answered among questions that nobody can.
@@ -217,14 +197,8 @@ def selfaware(record: Record) -> Question:
         raise record.invalid("an answerable question without an answer", "a list of answers, or answerable false")
     if answers and not answerable:
         raise record.invalid(f"answerable = False with answer = {answers!r:.60}", "answer null, or answerable true")
-    source = record.data.get("source")
-    return Question(
-        id=record.identity("question_id"),
-        text=record.text("question"),
-        answers=answers,
-        kind=ANSWERABLE if answerable else UNANSWERABLE,
-        metadata={"answerable": answerable, **({"source": source} if isinstance(source, str) else {})},
-    )
+    kind = ANSWERABLE if answerable else UNANSWERABLE
+    return record.question(answers, kind, id="question_id", answerable=answerable, source=record.known("source"))
 
 
 # SQuAD (Rajpurkar et al. 2016, 2018) and what keeps its form, as XQuAD: articles of paragraphs with their questions.
@@ -267,12 +241,8 @@ def squad(record: Record) -> Question:
         raise record.invalid(f"answers = {given!r:.60}", "a list of answers, each with its text")
     answers = record.answers("answers")
     title = record.data.get("title")
-    metadata: dict[str, Any] = {"title": str(title)} if title is not None else {}
-    if "is_impossible" in record.data:
-        metadata["answerable"] = not record.data["is_impossible"]
-    elif hub and not answers:
-        metadata["answerable"] = False
-    return Question(id=record.identity("id"), text=record.text("question"), answers=answers, metadata=metadata)
+    answerable = not record.data["is_impossible"] if "is_impossible" in record.data else False if hub and not answers else None
+    return record.question(answers, title=None if title is None else str(title), answerable=answerable)
 
 
 def _is_answers(given: object) -> bool:
@@ -314,17 +284,13 @@ def triviaqa(record: Record) -> Question:
     given, names = record.data.get(key), _KEYS[key]
     if given is not None and (not isinstance(given, Mapping) or names[0] not in given):
         raise record.invalid(f"{key} = {given!r:.60}", f'an object with "{names[0]}" and "{names[1]}"')
-    answer = Record(given or {}, record.place, record.number)
+    answer = record.inside(given or {})
     found = [text for name in names if name in answer.data for text in answer.answers(name)]
     if given is not None and not found:
         raise record.invalid(f"an {key} without text", f'text under its "{names[0]}"')
-    source = next((one for name in ("QuestionSource", "question_source") if isinstance(one := record.data.get(name), str)), "")
-    return Question(
-        id=record.identity("QuestionId", "question_id"),
-        text=record.text("Question", "question"),
-        answers=tuple(dict.fromkeys(text for text in found if text != _UNKNOWN)),
-        metadata={"source": source} if source else {},
-    )
+    source = record.known("QuestionSource") or record.known("question_source")
+    answers = (text for text in found if text != _UNKNOWN)
+    return record.question(answers, id="QuestionId question_id", text="Question question", source=source)
 
 
 # TruthfulQA (Lin et al. 2022): questions that invite a common falsehood, in the official table.
@@ -340,17 +306,13 @@ def is_truthfulqa(first: Mapping[str, Any]) -> bool:
 def truthfulqa(record: Record) -> Question:
     """Gold answers are the best and the correct ones; metadata holds ``incorrect_answers``, ``category`` and ``source``.
     ``kind`` is adversarial or non_adversarial. The id is the row's number, for the table has none."""
-    answers = (record.text("Best Answer"), *_listed(record, "Correct Answers"))
-    extra = {
-        name.lower(): value for name in ("Category", "Source") if isinstance(value := record.data.get(name), str) and value
-    }
-    kind = record.data.get("Type")
-    return Question(
-        id=record.identity("id"),
-        text=record.text("Question"),
-        answers=tuple(dict.fromkeys(answers)),
-        kind=kind.strip().lower().replace("-", "_") if isinstance(kind, str) else "",
-        metadata={**extra, "incorrect_answers": _listed(record, "Incorrect Answers")},
+    return record.question(
+        (record.text("Best Answer"), *_listed(record, "Correct Answers")),
+        (record.known("Type") or "").strip().lower().replace("-", "_"),
+        text="Question",
+        category=record.known("Category"),
+        source=record.known("Source"),
+        incorrect_answers=_listed(record, "Incorrect Answers"),
     )
 
 
@@ -373,6 +335,4 @@ def webquestions(record: Record) -> Question:
     found = [quoted or bare for quoted, bare in _DESCRIPTION.findall(given)]
     if not found:
         raise record.invalid(f"targetValue = {given!r:.60}", "(list (description ...))")
-    return Question(
-        id=record.identity("id"), text=record.text("utterance"), answers=tuple(dict.fromkeys(found)), kind="one_hop"
-    )
+    return record.question(found, "one_hop", text="utterance")

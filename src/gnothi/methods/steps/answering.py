@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
-from gnothi.methods.steps.parsing import as_choice, before_answer, short_answer
-from gnothi.methods.steps.repetition import reread, until_it_repeats
+from gnothi.methods.steps.parsing import as_choice, read_reply, until_it_repeats
 from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
@@ -53,7 +52,8 @@ class AnsweringSettings(SignalSettings):
         """The answer that a short reply comes to."""
         if self._chooses(prompt):
             return await self._likeliest(model, prompt, prompt, measured)
-        text = as_choice(short_answer(until_it_repeats(measured.greedy.text), prompt.question), prompt.choices)
+        said = until_it_repeats(measured.greedy.text) if self.extract == "gnothi" else measured.greedy.text
+        text = as_choice(self.extraction.short(said, prompt.question), prompt.choices)
         return Answer(text, "", prompt.passages, measured.score)
 
     async def conclusion_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
@@ -61,11 +61,11 @@ class AnsweringSettings(SignalSettings):
         likeliest where the chain names its answer."""
         if self._chooses(prompt):
             chain = " ".join(f"{prompt.answer_so_far} {measured.greedy.text}".split())
-            return await self._likeliest(model, prompt, replace(prompt, answer_so_far=before_answer(chain)), measured)
-        conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS))
+            return await self._likeliest(model, prompt, replace(prompt, answer_so_far=read_reply(chain).reasoning), measured)
+        conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
         answer = Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, prompt.passages, measured.score)
         question = Question("", prompt.question, choices=prompt.choices)
-        return await reread(model, question, answer, self.decoding(SHORT_STOPS))
+        return await self.asked_again(model, question, answer)
 
     def _chooses(self, prompt: Prompt) -> bool:
         return self.choose == "likelihood" and bool(prompt.choices)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.methods.steps.gating import Gating, threshold_of
+from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel
@@ -28,7 +28,7 @@ class GatedSettings(ReaderSettings):
     )
 
     group: ClassVar[str] = "gate"
-    gating: ClassVar[Gating] = Gating("gate", "gate_threshold")
+    gating: ClassVar[GateSpec] = GateSpec("gate", "gate_threshold")
 
     def check_gate(self, thresholds: Mapping[str, float]) -> None:
         """Raise InvalidSetting for a gate that has no threshold: none given, calibrated or usual."""

@@ -1,108 +1,100 @@
-"""How a method declares its gate, and which threshold that has."""
+"""What a method's gate is: the settings that make it up, and, with their values, its signal and its threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gnothi.errors import InvalidSetting
 from gnothi.signals import registry as signals
 from gnothi.signals.grouping import needed
 from gnothi.signals.probe import Probe
 
+_REPLY = frozenset({"max_tokens", "form", "reason"})
+
 
 @dataclass(frozen=True, slots=True)
-class Gating:
-    """What a method's gate is made of: the settings that name its signal and set its threshold; ``speaker``, the field of the
-    model that it listens to, where that may be another than the main one; ``open``, a setting that makes it fire always;
-    ``learnt``, what it depends on where no signal of ours decides."""
+class GateSpec:
+    """A method declares it with the names of its settings: ``signal_key`` names its signal (None: it is ``consistency``),
+    ``key`` sets its threshold; ``speaker`` is the field of the model that it listens to, where that may be another than the
+    main one; ``open`` makes it fire always; ``learnt`` are what it depends on where no signal of ours decides.
 
-    signal: str
-    threshold: str
+    A gate that fires where too few of several ``tries`` agree (None: any other gate) has in ``key`` the share that has to:
+    ``asks`` says whether they are made, ``schedule`` when, and ``depends_on`` names the settings that its scores and answers
+    depend on.
+
+    A planned method has it with ``values``, those of all its settings."""
+
+    signal_key: str | None
+    key: str
     speaker: str | None = None
     open: str | None = None
     learnt: tuple[str, ...] = ()
+    tries: str | None = None
+    asks: str | None = None
+    schedule: str | None = None
+    depends_on: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
 
-    shares: ClassVar[bool] = False
-    """Whether the setting is a share of agreeing tries, and not the threshold itself."""
+    def of(self, values: Mapping[str, Any]) -> GateSpec | None:
+        """With the values of the settings; None where there is no threshold to choose, since nothing is asked."""
+        return replace(self, values=values) if self.asks is None or values[self.asks] else None
 
-    def signal_of(self, values: Mapping[str, Any]) -> str | None:
+    @property
+    def signal(self) -> str | None:
         """The name of its signal; None for a gate that always or never fires, or is learnt."""
-        named = values[self.signal]
-        return named if named in signals.names() else None
+        named = "consistency" if self.signal_key is None else self.values[self.signal_key]
+        return named if named in signals.SIGNALS else None
 
-    def decides(self, values: Mapping[str, Any]) -> bool:  # noqa: ARG002
-        """Whether it has a threshold that can be chosen."""
-        return True
+    @property
+    def threshold(self) -> float | None:
+        """The threshold that was given; None where the signal's own decides."""
+        value: float | None = self.values[self.key]
+        return value if value is None or self.tries is None else 1.0 - value
 
-    def at(self, threshold: float, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those that scores depend on, with their values."""
+        return scores_depend_on(self.values, self.signal, self)
+
+    def at(self, threshold: float) -> dict[str, Any]:
         """The settings that make it retrieve above ``threshold``, which may be infinite."""
-        return {self.threshold: threshold}
+        if self.tries is None or self.asks is None:
+            return {self.key: threshold}
+        if threshold < 0:
+            return {self.asks: False}
+        # Scores are kept to four digits, and shares of tries lie further apart.
+        tries = self.values[self.tries]
+        return {self.key: needed(1.0 - min(threshold, 1.0) - 1e-4, tries) / tries}
 
     def collecting(self) -> dict[str, Any]:
-        """Settings that scores are to be collected with, beside a gate that never retrieves."""
-        return {}
-
-    def in_force(self, value: float | None) -> float | None:
-        """The threshold that a value of the setting stands for."""
-        return value
+        """Settings that scores are to be collected with: those of a gate that never retrieves."""
+        return self.at(float("inf")) | ({self.schedule: "at_once"} if self.schedule else {})
 
     @property
     def undecided(self) -> tuple[str, str]:
         """What the method does where no signal decides, and what to do about it."""
-        return "asks no signal before it retrieves", f"Name one: <--set {self.signal}=perplexity>, say."
+        if self.asks is not None:
+            return f"asks nothing before it retrieves with {self.asks}=false: every quiz is looked up", ""
+        return "asks no signal before it retrieves", f"Name one: <--set {self.signal_key}=perplexity>, say."
 
     def require(self, signal: str, threshold: float | None) -> None:
         """Raise InvalidSetting for a signal without a threshold: none given, calibrated or usual."""
         if threshold is None:
             raise InvalidSetting(
-                f"setting {self.threshold!r}: got none, but signal {signal!r} has no usual threshold. Give one with "
-                f"<--set {self.threshold}=...>, chosen from the scores of earlier runs (`gnothi calibrate`)."
+                f"setting {self.key!r}: got none, but signal {signal!r} has no usual threshold. Give one with "
+                f"<--set {self.key}=...>, chosen from the scores of earlier runs (`gnothi calibrate`)."
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """A gate that fires where too few of several tries agree: the settings of that share (``threshold``), of the number of
-    ``tries``, of whether they are made (``asks``) and when; and those that scores and answers depend on."""
-
-    threshold: str
-    tries: str
-    asks: str
-    schedule: str
-    depends_on: tuple[str, ...]
-
-    signal: ClassVar[None] = None
-    speaker: ClassVar[None] = None
-    open: ClassVar[None] = None
-    shares: ClassVar[bool] = True
-
-    def signal_of(self, values: Mapping[str, Any]) -> str | None:  # noqa: ARG002
-        return "consistency"
-
-    def decides(self, values: Mapping[str, Any]) -> bool:
-        return bool(values[self.asks])
-
-    def at(self, threshold: float, values: Mapping[str, Any]) -> dict[str, Any]:
-        if threshold < 0:
-            return {self.asks: False}
-        # Scores are kept to four digits, and shares of tries lie further apart.
-        tries = values[self.tries]
-        return {self.threshold: needed(1.0 - min(threshold, 1.0) - 1e-4, tries) / tries}
-
-    def collecting(self) -> dict[str, Any]:
-        return {self.schedule: "at_once"}
-
-    def in_force(self, value: float | None) -> float | None:
-        return None if value is None else 1.0 - value
-
-    @property
-    def undecided(self) -> tuple[str, str]:
-        return f"asks nothing before it retrieves with {self.asks}=false: every quiz is looked up", ""
-
-
-AnyGating = Gating | Agreement
+def scores_depend_on(values: Mapping[str, Any], signal: str | None, gate: GateSpec | None) -> dict[str, Any]:
+    """Those of a method's settings that the scores of ``signal``, and the answers beside them, depend on: how it replies, and
+    what the signal has a use for. ``gate`` is the method's, if it has one."""
+    if gate is not None and gate.depends_on:
+        return {key: values[key] for key in gate.depends_on}
+    used = signals.settings_of(signal) if signal and signal in signals.SIGNALS else gate.learnt if gate else ()
+    return {key: value for key, value in values.items() if key in {*_REPLY, *used}}
 
 
 def threshold_of(

@@ -12,19 +12,20 @@ from typing import Any, ClassVar, Literal, cast, overload
 
 from gnothi import config
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.gating import Gating, threshold_of
-from gnothi.methods.steps.offered import LARGEST, Draft, Steps
+from gnothi.methods.steps.function_steps import LARGEST, Draft, Steps
+from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import needs_of
+from gnothi.own_code import running
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.signals import registry as signals
 from gnothi.types import Answer, Capabilities, Question
 
-Function = Callable[..., Awaitable[Answer | Draft | str]]
+Function = Callable[..., Awaitable[Answer | str]]
 _RESOURCES = (LanguageModel, Retriever, KnowledgeGraph, Reranker)
-_GATE = Gating("signal", "threshold")
+_GATE = GateSpec("signal", "threshold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,14 @@ class OfFunction(ReaderSettings):
         own: Any = self
         reader = replace(own, signal=None) if "signal" in type(self).__annotations__ else self  # the gate's, not the answer's
         steps = Steps(self.model, getattr(self, "retriever", None), question, threshold, reader, self.name)
-        return self._answer(await type(self).function(steps, question, **values), question)
+        with running(f"method {self.name!r}"):
+            said = await type(self).function(steps, question, **values)
+        return self._answer(said, question)
 
     def _answer(self, said: object, question: Question) -> Answer:
         """Raises InvalidSetting for what is no answer."""
         if isinstance(said, Draft):
-            return said.answer
+            return said.kept()
         if isinstance(said, str):
             return Answer(as_choice(said, question.choices))
         if isinstance(said, Answer):

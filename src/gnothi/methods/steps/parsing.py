@@ -1,13 +1,14 @@
-"""From what a model writes to sentences and answers."""
+"""What a model wrote, read: ``read_reply`` for its answer, and the text functions that chains of thought are built with."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from gnothi.methods.steps.prompts import CONCLUSION
-from gnothi.methods.steps.stripping import answer_within
-from gnothi.signals.replies import normalized
+from gnothi.methods.steps.wording import asks_yes_or_no
+from gnothi.signals.replies import normalized, says_nothing
 
 _MARKER = re.compile(r"\bthe (?:final )?answer is\b[\s:]*", re.IGNORECASE)
 _NAMES_NOTHING = re.compile(r"(?:\s*\b(?:so )?the (?:final )?answer is\b[\s:]*)+$", re.IGNORECASE)
@@ -19,7 +20,68 @@ _ABBREVIATION = re.compile(
 _LABEL = re.compile(r"(?:(?:option|choice|answer)\s+)?\(?(?P<label>[A-Z])(?:[).:]+(?:\s+(?P<rest>.+))?)?", re.IGNORECASE)
 # Anything but marks that end or part sentences: a sign ("+") can be an answer.
 _WORD = re.compile(r"[^\s.,;:!?…\"'()\[\]*_–—-]")
+_VERBS = frozenset("is are was were am be been has had have did does do can could will would".split())
+_PRONOUNS = frozenset("it he she they".split())
+_LEADING = frozenset("a an the this that there in on at by to into from of as for also currently".split())
+_CLAUSE = re.compile(r",?\s+(?:who|which|where|that|because|since)\s|;\s|\s\(")
+_OWNER = re.compile(r"['’]s?(?=\W|$)")
+_BY = re.compile(r"^[a-z]+ by ")
+# The longest stretch of words that is looked for again; from _LONG words on, twice is a circle, below three times.
+_LONGEST, _LONG = 16, 4
+_PIECES = re.compile(r"\s*[^\s-]*[\s-]*")  # "Irish-Irish-Irish" goes round, too
+_WITHIN = re.compile(r"((?!0)[^\W_]\S{0,29}?[^\d\s])\1{5,}")  # "200.200.200.200.200.200"; numbers may have many zeros
+_EDGES = re.compile(r"^\W+|\W+$")
+_YES = frozenset({"yes", "yeah", "true", "correct"})
+_NO = frozenset({"no", "nope", "false", "incorrect"})
 _QUOTES = "\"'“”‘’«»"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model wrote to a question, and what it says. Made by ``read_reply``."""
+
+    text: str
+    question: str
+    choices: Sequence[str]
+
+    @property
+    def answer(self) -> str:
+        """Its first sentence without full stop and quotation marks, or the choice that this names.
+
+        With a question, that of a chatty reply, too: what "the answer is", or what its sentence says beyond the question."""
+        return as_choice(_short_answer(self.text, self.question), self.choices)
+
+    @property
+    def conclusion(self) -> str:
+        """What follows its first "the answer is", in that sentence; empty where it concludes nothing."""
+        found = _MARKER.search(self.text)
+        return _short_answer(self.text[found.end() :]) if found else ""
+
+    @property
+    def reasoning(self) -> str:
+        """Up to where its conclusion names the answer; a reply without a conclusion is opened for one."""
+        found = _MARKER.search(self.text)
+        return self.text[: found.end()].rstrip(" :") if found else concluding(self.text.strip())
+
+    @property
+    def abstains(self) -> bool:
+        """Whether the answer is blank or owns up to not knowing."""
+        return says_nothing(self.answer)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it says the same words again and again."""
+        return self.once.text != self.text
+
+    @property
+    def once(self) -> Reply:
+        """The reply up to where it repeats itself."""
+        return replace(self, text=until_it_repeats(self.text))
+
+
+def read_reply(text: str, question: str = "", choices: Sequence[str] = ()) -> Reply:
+    """What a model wrote, read for its answer to ``question``; of ``choices``, the one that it names."""
+    return Reply(text, question, choices)
 
 
 def concludes(sentence: str) -> bool:
@@ -27,32 +89,24 @@ def concludes(sentence: str) -> bool:
     return bool(_MARKER.search(sentence))
 
 
-def final_answer(reply: str) -> str:
-    """The answer that a chain of thought concludes with: what follows its first "the answer is", in that sentence.
-
-    Empty where nothing is concluded.
-    """
-    found = _MARKER.search(reply)
-    return short_answer(reply[found.end() :]) if found else ""
-
-
-def short_answer(reply: str, question: str = "") -> str:
-    """The answer in a reply that should hold only that: its first sentence without full stop and quotation marks.
-
-    With the ``question``, that of a chatty reply, too: what "the answer is", or what its sentence says beyond the question
-    (``stripping.answer_within``)."""
+def _short_answer(reply: str, question: str = "") -> str:
     if not question:
         return _first_sentence(reply)
-    if named := final_answer(reply):
+    if named := read_reply(reply).conclusion:
         return named
     lines = [line for line in reply.strip().removeprefix("Answer:").splitlines() if _WORD.search(line)]
-    return answer_within(_first_sentence(lines[0]), question) if lines else ""
+    return _answer_within(_first_sentence(lines[0]), question) if lines else ""
 
 
 def _first_sentence(reply: str) -> str:
     lines = reply.strip().splitlines()
     first = split_sentences(lines[0])[0] if lines else ""
     return _unquoted(without_opening(_unquoted(first).removesuffix(".")).strip())
+
+
+def bare(word: str) -> str:
+    """Without punctuation around it."""
+    return _EDGES.sub("", word)
 
 
 def without_opening(answer: str) -> str:
@@ -84,12 +138,6 @@ def split_sentences(text: str) -> list[str]:
     return sentences
 
 
-def before_answer(reply: str) -> str:
-    """A chain of thought up to where its conclusion names the answer; one without a conclusion is opened for it."""
-    found = _MARKER.search(reply)
-    return reply[: found.end()].rstrip(" :") if found else concluding(reply.strip())
-
-
 def concluding(*chain: str) -> str:
     """A chain of thought as it stands with the opening of its conclusion: the model only has to name the answer."""
     return " ".join([*(part for part in chain if part), CONCLUSION])
@@ -99,7 +147,7 @@ def as_choice(answer: str, choices: Sequence[str]) -> str:
     """The choice that ``answer`` names; ``answer`` itself where it names none.
 
     By its text, whatever its case and punctuation; by its label ("B", "(b)", "option B", "B) mall"; A is the first); or by its
-    first sentence, where ``short_answer`` has left no more of it and no other choice begins alike.
+    first sentence, where ``Reply.answer`` has left no more of it and no other choice begins alike.
     """
     if not choices or answer in choices:
         return answer
@@ -112,5 +160,77 @@ def as_choice(answer: str, choices: Sequence[str]) -> str:
         named, rest = choices[position], normalized(labelled["rest"] or "")
         if not rest or rest == normalized(named):
             return named
-    begun = {choice for choice in choices if form and normalized(short_answer(choice)) == form}
+    begun = {choice for choice in choices if form and normalized(_short_answer(choice)) == form}
     return begun.pop() if len(begun) == 1 else answer
+
+
+def until_it_repeats(text: str) -> str:
+    """The text up to where it says the same words again and again; the first time stays.
+
+    Three times in a row is a circle ("very very" is none), of stretches of four words and more already twice; within a word,
+    six times. Case and punctuation do not matter."""
+    if circle := _WITHIN.search(text):
+        text = text[: circle.end(1)]
+    words = _PIECES.findall(text)
+    forms = [bare(word).casefold() for word in words]
+    for end in range(1, len(words)):
+        for length in range(1, min(_LONGEST, end) + 1):
+            times = 2 if length >= _LONG else 3
+            start = end - length
+            if forms[start : start + times * length] == forms[start:end] * times:
+                return "".join(words[:end]).strip(" -\n")
+    return text
+
+
+def yes_or_no(answer: str) -> str:
+    """``yes`` or ``no`` for an answer that begins so ("Yes, it is."), any other answer unchanged."""
+    first = normalized(answer).partition(" ")[0]
+    return "yes" if first in _YES else "no" if first in _NO else answer
+
+
+def _answer_within(sentence: str, question: str) -> str:
+    """What a ``sentence`` says beyond the ``question``, where all else in it is the question's own words around a verb;
+    otherwise the sentence as it is, so what is left is never blank nor the question's own subject.
+
+    "George Rankin was a politician" → "politician", "Paris is the capital of France" → "Paris". A reply without a verb, and one
+    to a question to be answered by yes or no, is left alone.
+    """
+    words = sentence.split()
+    if len(words) < 3 or asks_yes_or_no(question):
+        return sentence
+    asked = frozenset(normalized(_OWNER.sub("", question)).split())
+    own = [_repeats(word, asked) for word in words]
+    start = own.index(False) if False in own else len(words)
+    before = [word for word in map(_bare, words[:start]) if word not in _LEADING]
+    if len(before) > 1 or _VERBS.intersection(before):
+        return _said(" ".join(words[start:]), asked) or sentence
+    # "Who wrote Emma?": the second word is the verb that its answer stands before.
+    asks, *others = question.split() or [""]
+    verbs = _VERBS | {_bare(word) for word in others[:1] if asks.casefold() == "who"}
+    end = next((place for place, word in enumerate(words) if place and _bare(word) in verbs), None)
+    if end is not None and all(own[end:]):
+        return _said(" ".join(words[:end]), asked) or sentence
+    return sentence
+
+
+def _said(text: str, asked: frozenset[str]) -> str:
+    """The text up to its first clause, without "written by"; empty where it says no more than was asked."""
+    text = _BY.sub("", _CLAUSE.split(text, maxsplit=1)[0].strip(" ,.:;-–—"))
+    return text if any(not _repeats(word, asked) for word in text.split()) else ""
+
+
+def _repeats(word: str, asked: frozenset[str]) -> bool:
+    """Whether a word is the question's, in some form ("flows" of "flow"), or says nothing by itself."""
+    bare = _bare(_OWNER.sub("", word))
+    if not bare or bare in _VERBS | _LEADING | _PRONOUNS | asked:
+        return True
+    return word[0].islower() and any(_akin(bare, one) for one in asked)
+
+
+def _akin(word: str, other: str) -> bool:
+    short, long = sorted((word, other), key=len)
+    return len(short) > 2 and len(long) - len(short) <= 3 and long.startswith(short[: max(3, len(short) - 1)])
+
+
+def _bare(word: str) -> str:
+    return normalized(word).replace(" ", "")

@@ -1,6 +1,6 @@
 """What models are asked to do: the default tasks by name, and prompts of them.
 
-Instructions and demonstrations are data: ``gnothi/tasks/default.toml``. A model trained on a format of its own (the
+Instructions and demonstrations are data: ``gnothi/prompts/default.toml``. A model trained on a format of its own (the
 laboratory's) sees the task's name only; another set is shown by the model's setting ``demonstrations``.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnothi.errors import InvalidInput
+from gnothi.prompts.sets import shipped
 from gnothi.signals.kinds.self_report import KNOW
-from gnothi.tasks.sets import shipped
 from gnothi.types import Passage, Prompt, Question, Task
 
 CONCLUSION = "So the answer is"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
-from gnothi.methods.steps.parsing import concludes, split_sentences
+from gnothi.methods.steps.parsing import bare, concludes, split_sentences
 from gnothi.types import Generation
 
 # Function words: they say nothing about what to look for.
@@ -49,11 +50,6 @@ def keywords(question: str) -> str:
     shown = [_EDGES.sub("", word) for word in question.split()]
     kept = [word for number, word in enumerate(shown) if word and not _is_function_word(word, first=number == 0)]
     return " ".join(kept) or question
-
-
-def bare(word: str) -> str:
-    """Without punctuation around it."""
-    return _EDGES.sub("", word)
 
 
 def is_content(word: str, first: bool = True) -> bool:
@@ -133,3 +129,10 @@ def uncertain_spans(draft: Generation, least: float) -> list[str]:
         elif spans[-1]:
             spans.append([])
     return [span for words in spans if (span := _EDGES.sub("", " ".join(words)))]
+
+
+def adds_nothing(sentence: str, chain: Sequence[str]) -> bool:
+    """Whether every word of a sentence that says something stands in the ``chain`` already."""
+    said = {bare(word).casefold() for one in chain for word in one.split()}
+    words = [bare(word).casefold() for place, word in enumerate(sentence.split()) if is_content(word, place == 0)]
+    return all(word in said for word in words)

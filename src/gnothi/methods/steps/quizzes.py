@@ -10,14 +10,16 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal
+from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.prompts import DECOMPOSE
+from gnothi.methods.steps.reader import Reason, reasons_about
+from gnothi.methods.steps.settings import LIST_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized, says_nothing
-from gnothi.types import Decoding, Passage, Prompt
+from gnothi.types import Decoding, Passage, Prompt, Question
 
 UNKNOWN = "unknown"
 
@@ -186,3 +188,22 @@ async def ask_in_order(quizzes: Sequence[Quiz], ask: Callable[[str], Awaitable[S
         return outcome
 
     return await gather(*(run(place, quiz) for place, quiz in enumerate(quizzes)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSettings(MethodSettings):
+    """Whether a question is split into several."""
+
+    decompose: Reason = setting(
+        "auto",
+        "Split the question into simple ones; false (ablation): it is the only one; auto: where one fact does not seem enough.",
+    )
+    max_list_tokens: int = setting(300, "Tokens the list of simple questions may have.", at_least=1)
+
+    group: ClassVar[str] = "splitting"
+
+    async def parts_of(self, question: Question, model: LanguageModel, at_most: int) -> tuple[Quiz, ...]:
+        """The simple questions that the model lists, or the question alone."""
+        if not reasons_about(self.decompose, question, model):
+            return whole(question.text)
+        return await split_up(model, question.text, Decoding(self.max_list_tokens, stop=LIST_STOPS), at_most)

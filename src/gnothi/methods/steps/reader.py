@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi.methods.steps.answering import AnsweringSettings
-from gnothi.methods.steps.hops import looks_one_hop
-from gnothi.methods.steps.naming import naming
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.requirements import follows_instructions, is_small
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, setting
+from gnothi.methods.steps.wording import looks_one_hop, naming
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
-from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt, Question
 
 Reason = Literal["auto"] | bool
@@ -103,5 +101,5 @@ class ReaderSettings(AnsweringSettings):
         if not passages:
             return ()
         reply = await model.generate(ask(ANSWER, question, passages), self.decoding(SHORT_STOPS))
-        answer = short_answer(reply.text, question.text)
-        return () if says_nothing(answer) else (answer,)
+        draft = read_reply(reply.text, question.text)
+        return () if draft.abstains else (draft.answer,)

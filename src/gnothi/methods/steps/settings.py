@@ -7,12 +7,17 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.gating import AnyGating
+from gnothi.methods.steps.chain import reread
+from gnothi.methods.steps.extraction import EXTRACTIONS, Extraction, ExtractionName
+from gnothi.methods.steps.gating import GateSpec
+from gnothi.protocols import LanguageModel
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
+from gnothi.signals.entailment import Entailment
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.probe import Probe
-from gnothi.types import Capabilities, Decoding, Position, Site, StateSpec
+from gnothi.signals.registry import PROBE, SECTION
+from gnothi.types import Answer, Capabilities, Decoding, Position, Question, Site, StateSpec
 
 T = TypeVar("T")
 
@@ -54,6 +59,9 @@ class GenerationSettings:
     """How a reply is generated: greedily, up to a length (SeaKR, section 4.1.3)."""
 
     max_tokens: int = setting(100, "Tokens a continuation may have.", at_least=1)
+    extract: ExtractionName = setting(
+        "gnothi", "How an answer is cut out of a reply: our way, as the code of that paper does, or not at all (whole)."
+    )
 
     group: ClassVar[str] = "replies"
     """What the settings are listed under that methods share by this base."""
@@ -74,11 +82,32 @@ class GenerationSettings:
         """Greedy, up to ``stop``."""
         return Decoding(max_tokens=self.max_tokens, stop=stop)
 
+    @property
+    def extraction(self) -> Extraction:
+        return EXTRACTIONS[self.extract]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSettings(GenerationSettings):
+    """What a method of ours does beyond its paper."""
+
+    extra_calls: bool = setting(
+        True,
+        "Ask again, for a short answer, where an answer only repeats the question or a worked example; false: no call that the "
+        "paper does not make, and no answer tidied.",
+    )
+
+    group: ClassVar[str] = "calls"
+
+    async def asked_again(self, model: LanguageModel, question: Question, answer: Answer) -> Answer:
+        """The answer, or one asked for in its place (``chain.reread``)."""
+        return await reread(model, question, answer, self.decoding(SHORT_STOPS)) if self.extra_calls else answer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
     """The settings of signals: how continuations are sampled, where hidden states are taken, what was learnt (SeaKR, sections
-    3.1 and 4.1.3). Each signal has those that it takes (``SETTINGS_OF``)."""
+    3.1 and 4.1.3). Each signal has those that it takes (``signals.registry.settings_of``)."""
 
     samples: int = setting(20, "k: sampled continuations per measurement.", at_least=1)
     temperature: float = setting(1.0, "Temperature of the samples.", at_least=0.01)
@@ -97,6 +126,7 @@ class Measuring:
     )
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     probe: Probe | None = resource("What the signals probe and question have learnt.")
+    entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
 
     def __post_init__(self) -> None:
         check_ranges(self, f"{SECTION}.")
@@ -106,29 +136,13 @@ class Measuring:
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
-        return signals.create(name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe)
-
-
-SECTION = "signal"
-"""What the settings of signals stand under, as in ``--set signal.samples=5``."""
-PROBE = f"{SECTION}.probe"
-_TAKES: Mapping[str, tuple[str, ...]] = {
-    "sampling": ("samples", "temperature", "top_k", "top_p"),
-    "state": ("layer", "site", "position"),
-    "alpha": ("alpha",),
-    "probe": ("probe",),
-}
-"""What a signal may take (``signals.registry.takes``), and the fields of ``Measuring`` that say it."""
-
-
-def settings_of(signal: str) -> tuple[str, ...]:
-    """The keys of the settings that the signal of that name has; none for one without."""
-    taken = signals.takes(signal)
-    return tuple(f"{SECTION}.{key}" for part, keys in _TAKES.items() if part in taken for key in keys)
+        return signals.create(
+            name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe, self.entailment
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignalSettings(GenerationSettings):
+class SignalSettings(MethodSettings):
     """How the uncertainty of a reply is measured."""
 
     measuring: Measuring = field(default=Measuring(), metadata={"section": SECTION})
@@ -138,7 +152,7 @@ class SignalSettings(GenerationSettings):
     """Whether the method measures all signals that there are, and not those alone that its settings name."""
     measures: ClassVar[tuple[str, ...]] = ()
     """Signals that it measures whatever its settings say."""
-    gating: ClassVar[AnyGating | None] = None
+    gating: ClassVar[GateSpec | None] = None
     """What makes up the method's gate; None for a method whose decisions are no signal's."""
 
     def make_signal(self, name: str | None) -> Signal:
@@ -174,9 +188,12 @@ def needs_of(signal: str | None) -> Capabilities:
 
 def signals_of(method: Any) -> dict[str, Any]:
     """What the method's settings for signals say, by key: the gate's, and that of answers."""
-    gating: AnyGating | None = getattr(method, "gating", None)
-    keys = (SECTION, *([gating.signal] if gating and gating.signal else ()))
-    return {key: getattr(method, key) for key in dict.fromkeys(keys) if hasattr(method, key)}
+    gate: GateSpec | None = getattr(method, "gating", None)
+    return {
+        key: getattr(method, key)
+        for key in dict.fromkeys((SECTION, gate.signal_key if gate else None))
+        if key and hasattr(method, key)
+    }
 
 
 def measured_by(method: Any, values: Mapping[str, Any]) -> list[str]:
@@ -185,16 +202,21 @@ def measured_by(method: Any, values: Mapping[str, Any]) -> list[str]:
         return []
     if method.every_signal or values.get("learned") is not None:  # a learnt gate may look at any
         return [*signals.names()]
-    gating: AnyGating | None = method.gating
-    named = [values.get(key) for key in (SECTION, gating.signal if gating else None) if key]
-    return [*dict.fromkeys(name for name in (*method.measures, *named) if name in signals.names())]
+    gate: GateSpec | None = method.gating
+    named = [values.get(key) for key in (SECTION, gate.signal_key if gate else None) if key]
+    return [*dict.fromkeys(name for name in (*method.measures, *named) if name in signals.SIGNALS)]
+
+
+def measured_settings(method: Any, values: Mapping[str, Any]) -> set[str]:
+    """The keys of the settings of all signals that the method measures with these values."""
+    return {key for signal in measured_by(method, values) for key in signals.settings_of(signal)}
 
 
 def check_probe(method: Any) -> None:
     """Raise InvalidSetting where a signal of the method lacks its probe, or a probe a signal that reads it."""
     probe = getattr(method, "probe", None)
     named = signals_of(method)
-    reading = {key: name for key, name in named.items() if name in signals.names() and signals.reads_probe(name)}
+    reading = {key: name for key, name in named.items() if name in signals.SIGNALS and signals.reads_probe(name)}
     if probe is None and reading:
         raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))
     by_a_gate = getattr(method, "learned", None) is not None  # which may look at it

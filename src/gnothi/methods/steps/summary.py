@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import Conclusion, conclude
-from gnothi.methods.steps.parsing import concludes, final_answer, split_sentences
+from gnothi.methods.steps.extraction import OURS, Extraction
+from gnothi.methods.steps.parsing import concludes, read_reply, split_sentences, yes_or_no
 from gnothi.methods.steps.prompts import REASON, SUMMARISE, SUMMARISE_YES_NO, ask
 from gnothi.methods.steps.quizzes import Solved
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS
-from gnothi.methods.steps.yes_no import yes_or_no
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized
 from gnothi.types import Decoding, Passage, Question
@@ -30,7 +30,7 @@ async def stated(model: LanguageModel, solved: Solved, decoding: Decoding) -> st
     reply = await model.generate(ask(REASON, Question("", solved.question), solved.evidence), decoding)
     chain = " ".join(reply.text.split())
     premises = [sentence for sentence in split_sentences(chain) if sentence and not concludes(sentence)]
-    agrees = normalized(final_answer(chain)) == normalized(solved.answer)
+    agrees = normalized(read_reply(chain).conclusion) == normalized(solved.answer)
     return " ".join(premises) if premises and agrees else note(solved)
 
 
@@ -42,6 +42,7 @@ async def summarise(
     yes_no: bool,
     max_tokens: int,
     sentences: bool = True,
+    extraction: Extraction = OURS,
 ) -> Conclusion:
     """The explanation and the answer it comes to, by a chain of thought that is shown the solved quizzes. Emits Summarised.
 
@@ -53,7 +54,7 @@ async def summarise(
         notes = await gather(*(stated(reader if one.source == "passages" else model, one, chain) for one in solved))
     shown = tuple(Passage(f"note {number}", text) for number, text in enumerate(notes, start=1))
     prompt = ask(SUMMARISE_YES_NO if yes_no else SUMMARISE, question, shown)
-    conclusion = await conclude(model, prompt, await model.generate(prompt, chain), short)
+    conclusion = await conclude(model, prompt, await model.generate(prompt, chain), short, extraction)
     events.emit(events.Summarised(question.text, tuple(notes), conclusion.rationale, conclusion.answer))
     return Conclusion(yes_or_no(conclusion.answer), conclusion.rationale) if yes_no else conclusion
 

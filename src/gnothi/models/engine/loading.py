@@ -4,20 +4,53 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import GnothiError, MissingDependency, ModelUnavailable
+from gnothi.errors import GnothiError, InvalidSetting, MissingDependency, ModelUnavailable
 from gnothi.libraries import listed, reason, sleeping_threads
-from gnothi.models import habits
-from gnothi.models.engine.arguments import load_arguments
+from gnothi.models.generation_config import alters
 from gnothi.models.places import EXPECTED, Place, locate
 from gnothi.models.scheme import LABORATORYS
 from gnothi.models.settings import ModelSettings
 from gnothi.weights import DECLARATION
+
+
+def load_arguments(settings: ModelSettings, name: str, cuda: bool) -> tuple[str, dict[str, Any]]:
+    """The device, and what transformers' ``from_pretrained`` is told; it puts the model in its place itself where a
+    ``device_map`` is among it. ``cuda``: whether there is such a device.
+
+    Raises ModelUnavailable for a device that is not there, InvalidSetting for settings that need one, MissingDependency."""
+    if settings.device == "cuda" and not cuda:
+        raise ModelUnavailable(f"cannot load model {name!r} on cuda: no CUDA device was found. Use <--set model.device=cpu>.")
+    device = settings.device if settings.device != "auto" else "cuda" if cuda else "cpu"
+    precision = settings.dtype if settings.dtype != "auto" else "bfloat16" if device == "cuda" else "float32"
+    arguments: dict[str, Any] = {"dtype": precision, "trust_remote_code": False}
+    if settings.device_map != "off":
+        _check("device_map", settings.device_map, device, "accelerate", "local")
+        arguments["device_map"] = settings.device_map
+    if settings.quantize != "off":
+        _check("quantize", settings.quantize, device, "bitsandbytes", "quantized")
+        arguments.setdefault("device_map", {"": int(os.environ.get("LOCAL_RANK", "0"))})  # of several that train together
+        arguments["quantization_config"] = {"quant_method": "bitsandbytes", f"load_in_{settings.quantize}": True} | (
+            {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": precision} if settings.quantize == "4bit" else {}
+        )
+    return device, arguments
+
+
+def _check(key: str, value: str, device: str, package: str, extra: str) -> None:
+    if device != "cuda":
+        raise InvalidSetting(
+            f"setting 'model.{key}': got {value!r} for a model on the CPU, expected 'off': it needs a CUDA device."
+        )
+    if find_spec(package) is None:
+        raise MissingDependency(package, extra, f"setting 'model.{key}' = {value!r}")
+
 
 GENERATION = "generation_config.json"
 _MOST_LAYERS = 1_000
@@ -168,7 +201,7 @@ def generation_config(source: str, *, here: bool = False) -> Any:
 
 def warn_of_habits(name: str, config: Any) -> None:
     """Say once what a model's generation settings ask for that is not followed."""
-    if asked := habits.alters(config):
+    if asked := alters(config):
         log.warning(
             "%s: its generation_config asks for %s, which is not followed: answers and log-probabilities are those of the "
             "model itself. They may differ from another program's.",

@@ -28,9 +28,49 @@ from gnothi.models.engine.passes import Network
 from gnothi.models.engine.path import DecodePath
 from gnothi.models.engine.plain import Plain
 from gnothi.models.engine.repeated import Repeated
-from gnothi.models.engine.single import is_single, single_precision
 from gnothi.models.engine.sites import Parts, checked
 from gnothi.models.engine.states import StateHook
+
+
+@contextmanager
+def single_precision(model: nn.Module, without: list[nn.Module]) -> Iterator[bool]:
+    """Inside, all weights but those of the layers ``without`` are float32; afterwards they are what they were, to the bit.
+
+    False, and nothing is changed, where some cannot be: they are quantised, elsewhere, or laid out for a
+    processor's kernels."""
+    left_out = {id(module) for layer in without for module in layer.modules()}
+    modules = [module for module in model.modules() if id(module) not in left_out]
+    tensors = {id(one): one for module in modules for one in _own(module)}.values()
+    fixed = any(not one.is_floating_point() or one.device.type == "meta" for one in _weights_of_single(modules))
+    if fixed or any(isinstance(module, Packed) for module in modules):
+        yield False
+        return
+    before = [(one, one.data) for one in tensors if one.is_floating_point() and one.element_size() < 4]
+    try:
+        with torch.inference_mode(False):  # what is made inside cannot take a weight's place
+            for one, data in before:
+                one.data = data.float()
+        yield True
+    finally:
+        with torch.inference_mode(False):
+            for one, data in before:
+                one.data = data
+
+
+def _weights_of_single(modules: list[nn.Module]) -> Iterator[Tensor]:
+    for module in modules:
+        yield from module.parameters(recurse=False)
+
+
+def _own(module: nn.Module) -> Iterator[Tensor]:
+    yield from module.parameters(recurse=False)
+    yield from module.buffers(recurse=False)
+
+
+def is_single(model: nn.Module) -> bool:
+    """Whether its weights are of single precision or better."""
+    return next((one.element_size() for one in model.parameters() if one.is_floating_point()), torch.float32.itemsize) >= 4
+
 
 # Tokens of a window, and of a piece of two prompts, while texts are tried.
 _WINDOW, _PIECE = 6, 18

@@ -1,6 +1,6 @@
 """Deployments of Azure OpenAI."""
 
-from gnothi.models.remote.kind import AzureSettings, remote_scheme
+from gnothi.models.kinds.openai import AzureSettings, remote_scheme
 
 SCHEME = remote_scheme(
     "azure",

@@ -1,6 +1,6 @@
 """Models that LM Studio serves on this machine, or elsewhere with ``model.base_url``."""
 
-from gnothi.models.remote.kind import LMStudioSettings, remote_scheme
+from gnothi.models.kinds.openai import LMStudioSettings, remote_scheme
 
 SCHEME = remote_scheme(
     "lmstudio",

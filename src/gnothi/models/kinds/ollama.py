@@ -1,6 +1,6 @@
 """Models that Ollama serves on this machine, or elsewhere with ``model.base_url``."""
 
-from gnothi.models.remote.kind import OllamaSettings, remote_scheme
+from gnothi.models.kinds.openai import OllamaSettings, remote_scheme
 
 SCHEME = remote_scheme(
     "ollama",

@@ -1,6 +1,40 @@
 """Models behind an OpenAI-compatible API."""
 
-from gnothi.models.remote.kind import remote_scheme
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from gnothi.models.remote.settings import SERVERS, RemoteSettings
+from gnothi.models.scheme import ModelScheme
+from gnothi.protocols import LanguageModel
+
+
+class OllamaSettings(RemoteSettings):
+    __slots__ = ()
+    server = SERVERS["ollama"]
+
+
+class LMStudioSettings(RemoteSettings):
+    __slots__ = ()
+    server = SERVERS["lmstudio"]
+
+
+class AzureSettings(RemoteSettings):
+    __slots__ = ()
+    server = SERVERS["azure"]
+
+
+def remote_scheme(name: str, specs: Mapping[str, str], settings: type[RemoteSettings] = RemoteSettings) -> ModelScheme:
+    """The scheme of that name, with what users write and the settings that know the server's address."""
+    return ModelScheme(open=partial(_open, name), settings=settings, where="behind an API", specs=specs, remote=True)
+
+
+def _open(name: str, argument: str, _: str, settings: RemoteSettings) -> LanguageModel:
+    from gnothi.models.openai import open_remote
+
+    return open_remote(argument, settings, f"{name}:")
+
 
 SCHEME = remote_scheme(
     "openai",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gnothi.models.batched import Backend, Batched
-from gnothi.models.neutral import EscapeSpecialTokens
-from gnothi.models.packaged import PACKAGED
+from gnothi.models.places import PACKAGED
 from gnothi.models.scheme import LAB, LAB_READER, ModelScheme, check_folder, folder_of
 from gnothi.models.settings import ModelSettings
+from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.models.thinking import renderer_of, thinking_first
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel

@@ -224,6 +224,7 @@ class Client:
         """What a response with an HTTP error, or with an error in the clothes of a success, comes to."""
         found = told(content)
         said = self._clean(found.said)
+        sentence = said if said.endswith((".", "!", "?", "…")) else f"{said}."
         where = f"{self.name} at {self.url}"
         refused = Refused(f"{where} refuses a request (HTTP {status}): {said}", said, found.parameters, status)
         if status == 402 or "insufficient_quota" in _codes(content):
@@ -237,11 +238,13 @@ class Client:
             return _Failed(f"HTTP {status}, {said}", wait=asked_to_wait(headers), kind=kind)
         if status in (401, 403) and not (status == 403 and refused_field(refused, body)):
             return ModelUnavailable(
-                f"{where} does not let us in (HTTP {status}): {said} Check the key{self._key_from}; a server that wants it in "
-                "another header than Authorization takes <--set model.headers=NAME=VARIABLE>."
+                f"{where} does not let us in (HTTP {status}): {sentence} Check the key{self._key_from}; a server that wants it "
+                "in another header than Authorization takes <--set model.headers=NAME=VARIABLE>."
             )
         if status in (404, 405) and not (body and UNBEARABLE.search(said)):
-            return Missing(f"nothing answers for {where} (HTTP {status}): {said} Check the model's name and model.base_url.")
+            return Missing(
+                f"nothing answers for {where} (HTTP {status}): {sentence} Check the model's name and model.base_url."
+            )
         return refused
 
     @property

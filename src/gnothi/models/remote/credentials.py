@@ -10,8 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gnothi.errors import InvalidSetting, ModelUnavailable
-from gnothi.models.remote.servers import OPENAI
-from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.remote.settings import OPENAI, RemoteSettings
 
 NO_KEY = "none"
 """What servers without keys are sent: some want a header, whatever it holds."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from gnothi.concurrency import Loop
 from gnothi.models.cache import key_of, open_store
-from gnothi.models.remote.beside import BesideSettings, Portions, TextEmbeddingsSettings, connected, in_order
 from gnothi.models.remote.client import Client
+from gnothi.models.remote.encoder_servers import BesideSettings, Portions, TextEmbeddingsSettings, connected, in_order
 from gnothi.models.remote.replies import InvalidReply, OtherShape
 from gnothi.models.store import Store
 from gnothi.schemes import Scheme

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gnothi.models.cache import key_of, open_store
-from gnothi.models.remote.beside import (
+from gnothi.models.remote.encoder_servers import (
     BesideSettings,
     CohereSettings,
     JinaSettings,

@@ -5,6 +5,7 @@ vLLM batches by itself. This loop adds what arrives between two of its steps, so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,12 +19,102 @@ from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptT
 from gnothi.models.batched import Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder
 from gnothi.models.engine.states import StateHook
-from gnothi.models.engine.text import Detokenizer, StopWatch
+from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, StopWatch, write_out
 from gnothi.models.rendering import Renderer
-from gnothi.models.vllm.drawing import Drawn, Ids, fed, read, seed_of
-from gnothi.models.vllm.scoring import Prefix, assemble, questions
 from gnothi.models.vllm.worker import Feed
-from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
+from gnothi.types import (
+    Capabilities,
+    ContinuationScore,
+    Decoding,
+    Finish,
+    Generation,
+    Position,
+    Profile,
+    PromptStates,
+    Samples,
+    StateSpec,
+)
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One continuation and its tokens, the one that ended it included."""
+
+    generation: Generation
+    ids: Ids
+
+
+def seed_of(seed: int | None) -> int:
+    """The seed for vLLM, which gives sample i of a request the seed + i: mixed, so that requests with neighbouring seeds share
+    no samples. Below 2**62, so that adding to it stays within 64 bits."""
+    mixed = np.random.SeedSequence((seed or 0) & (2**64 - 1)).generate_state(1, np.uint64)[0]
+    return int(mixed) >> 2
+
+
+def read(
+    completion: Any, prompt: Ids, eos: Sequence[int], detokenizer: Detokenizer, watch: StopWatch | None
+) -> Drawn | ModelUnavailable:
+    """One of vLLM's ``CompletionOutput`` as a generation. The text is our own, so that a stop string cuts it as it does in
+    every backend: vLLM only stops early."""
+    ids = [int(token) for token in completion.token_ids]
+    context = prompt[-CONTEXT_TOKENS:]
+    finish: Finish = "stop" if completion.finish_reason == "stop" else "length"
+    tail = ""
+    for place, token in enumerate(ids, start=1):
+        if token in eos:
+            ids, finish = ids[:place], "eos"
+            break
+        if watch is not None:
+            tail, hit = watch.look(tail, token, context, ids[:place])
+            if hit:
+                ids, finish = ids[:place], "stop"
+                break
+    logprobs = [float(found[token].logprob) for token, found in zip(ids, completion.logprobs, strict=False)]
+    if not all(map(math.isfinite, logprobs)):
+        return ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
+    shown = ids[:-1] if finish == "eos" else ids
+    text, tokens, cut = write_out(detokenizer, watch, context, shown, logprobs, [None] * len(shown))
+    return Drawn(Generation(text, tokens, "stop" if cut else finish, len(prompt), len(ids)), tuple(ids))
+
+
+def fed(prompt: Ids, drawn: Drawn, position: Position, eos: Sequence[int]) -> Ids:
+    """The sequence whose last token has the state that ``position`` means."""
+    if position == "last":
+        return prompt + drawn.ids
+    before = prompt + drawn.ids[:-1]
+    return before if position == "predicting" else (*before, eos[0])
+
+
+# Scoring by next-token probabilities: what to ask vLLM for, and how its replies make up the scores.
+#
+# vLLM gives the log-probabilities of named tokens after a prompt. Each prefix of a continuation is one such question, asked
+# once for all continuations that share it; the prompt itself is read once, then from the cache. (It also gives those of whole
+# prompts in one pass, but one that reads nothing from the cache.)
+Prefix = tuple[int, ...]
+
+# vLLM names at most 128 tokens a request.
+NAMED = 128
+
+
+def questions(continuations: Sequence[Sequence[int]]) -> list[tuple[Prefix, list[int]]]:
+    """(tokens after the prompt, tokens whose log-probability comes next), at most ``NAMED`` tokens each."""
+    wanted: dict[Prefix, dict[int, None]] = {}
+    for tokens in continuations:
+        for at, token in enumerate(tokens):
+            wanted.setdefault(tuple(tokens[:at]), {})[token] = None
+    return [
+        (prefix, list(named)[start : start + NAMED])
+        for prefix, named in wanted.items()
+        for start in range(0, len(named), NAMED)
+    ]
+
+
+def assemble(continuations: Sequence[Sequence[int]], replies: Mapping[tuple[Prefix, int], float]) -> list[tuple[float, ...]]:
+    """The log-probabilities of each continuation's tokens. ``replies`` maps (prefix, token) to the token's after the prefix."""
+    return [tuple(replies[tuple(tokens[:at]), token] for at, token in enumerate(tokens)) for tokens in continuations]
+
 
 # Seconds that vLLM's processes have to end by themselves, which they do not manage in its default 5 on a busy machine.
 SHUTDOWN = 30.0

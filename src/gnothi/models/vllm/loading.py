@@ -7,7 +7,6 @@ import os
 from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency, ModelUnavailable
-from gnothi.models import habits
 from gnothi.models.encoding import end_tokens
 from gnothi.models.engine.loading import (
     Declaration,
@@ -18,9 +17,10 @@ from gnothi.models.engine.loading import (
     warn_of_habits,
     weights_of,
 )
-from gnothi.models.neutral import EscapeSpecialTokens
+from gnothi.models.generation_config import told as not_followed
 from gnothi.models.places import locate
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
+from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.models.thinking import renderer_of
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION
@@ -94,7 +94,7 @@ def load(spec: str, name: str, settings: VLLMSettings) -> tuple[VLLMBackend, Dec
             "dtype": precision,
             "layers": str(layers),
             "hidden_states": f"none: {no_states}" if no_states else "fed again",
-            **habits.told(generation),
+            **not_followed(generation),
         },
     )
     return backend, declaration, renderer

@@ -12,14 +12,14 @@ from gnothi import events
 from gnothi.calibration.baselines import never_of
 from gnothi.calibration.verdicts import question_scores
 from gnothi.errors import InvalidInput, MissingDependency
-from gnothi.report import numbers
+from gnothi.report import numbers, tables
 from gnothi.report.breakdown import action
 from gnothi.report.figures.drawing import Picture
 from gnothi.report.numbers import counted
 from gnothi.report.sections import Section
 from gnothi.report.words import STAGES, THOUGHT, Line, Narrator
+from gnothi.runs.answer_stages import MISREAD, UNFOUND, UNREAD
 from gnothi.runs.folder import read_events
-from gnothi.runs.reached import MISREAD, UNFOUND, UNREAD
 from gnothi.runs.rows import Key, Row, group
 from gnothi.version import __version__
 
@@ -224,6 +224,7 @@ def page(views: Sequence[View]) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.globals["tables"] = tables
     environment.filters |= {name: getattr(numbers, name) for name in FILTERS}
     html = environment.get_template("report.html").render(sections=views, marks=MARKS, version=__version__, shown=SHOWN)
     return _SECTION.sub(_with_contents, html)

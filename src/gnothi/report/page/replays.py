@@ -14,7 +14,7 @@ from gnothi.report.document import MethodPoint, Reliability, reliability_of
 from gnothi.report.figures import frontier, reliability, scores
 from gnothi.report.figures.drawing import Picture, Styles
 from gnothi.report.page.html import View, drawn, page
-from gnothi.report.tables import Line, add, flat, gate_tables, write
+from gnothi.report.spreadsheet import Line, add, flat, gate_tables, write
 from gnothi.report.titles import name_all
 from gnothi.runs.folder import replace_file
 from gnothi.stats.intervals import Interval

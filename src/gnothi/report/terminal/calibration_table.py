@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gnothi.report.numbers import between, counted, share, signed
-from gnothi.report.terminal.layout import paragraph
+from gnothi.report.terminal.console import paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console

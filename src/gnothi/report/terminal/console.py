@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TextIO
@@ -147,3 +148,8 @@ def definitions(rows: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
         lines.append(" " * indent + f"{term:<{column}}  {first}".rstrip())
         lines += [" " * (indent + column + 2) + line for line in rest]
     return lines
+
+
+def paragraph(screen: Console, text: str, style: str | None = None) -> None:
+    """``text``, cleaned, in lines of the console's width, all but the first indented."""
+    screen.print(textwrap.fill(clean(text), screen.width, subsequent_indent="  ", break_on_hyphens=False), style=style)

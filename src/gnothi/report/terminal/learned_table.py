@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gnothi.calibration.learned import AFTER, ALL, BEFORE, CASCADE, EACH, SAMPLED
 from gnothi.calibration.learned_records import Example, Learned, Reached, Shown
 from gnothi.filtering.traits import CHECKING, PROBE, SAMPLES, WEIGHING
-from gnothi.report.numbers import between, counted, percent, share, signed
-from gnothi.report.terminal.layout import Row, paragraph, show_table
+from gnothi.report import tables
+from gnothi.report.numbers import counted, percent, signed
+from gnothi.report.terminal.console import paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,8 +47,7 @@ def show(console: Console, found: Learned) -> None:
         f"{percent(ends.helped)} of them and harms {percent(ends.harmed)}. A search costs {found.prices.search:g} right "
         f"answers, a wrong answer {found.prices.wrong:g}.",
     )
-    headings = ("", "acc.", "", "searches", "tokens", "not known", "gain", " ", "gap closed")
-    show_table(console, headings, list(_rows(found)), spare=("gap closed", "not known"))
+    tables.ways(found).show(console)
     prices = found.prices
     costs = "".join(f", {what}" for what, price in (("tokens", prices.tokens), ("wrong answers", prices.wrong)) if price)
     ways = " ".join(f"{way}: {meaning}" for way, meaning in _WAYS.items() if way in found.ways)
@@ -63,21 +62,6 @@ def show(console: Console, found: Learned) -> None:
         _example(console, found.example)
 
 
-def _rows(found: Learned) -> Iterator[Row]:
-    ends = found.ends
-    yield ["never", share(ends.never), "", share(0.0), "", "", "", "", ""], ""
-    yield ["always", share(ends.always), "", share(1.0), "", "", "", "", ""], ""
-    yield ["oracle", share(ends.oracle), "", share(ends.helped), "", "", "", "", ""], ""
-    if (best := found.best_signal) is not None:
-        yield [best.signal, share(best.accuracy), between(best.interval), share(best.searches), "", "", "", "", ""], ""
-    for way, one in found.ways.items():
-        gain = "" if one.gain_interval is None else f"{signed(one.gain_interval[0])} to {signed(one.gain_interval[1])}"
-        unknown = share(one.not_known) if one.not_known else ""
-        tokens = f"{one.tokens:,.0f}" if one.tokens else ""
-        numbers = [share(one.accuracy), between(one.interval), share(one.searches), tokens, unknown]
-        yield [way, *numbers, signed(one.gain), gain, percent(one.gap_closed)], ""
-
-
 def _weights(console: Console, step: Shown) -> None:
     weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
     needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
@@ -87,8 +71,7 @@ def _weights(console: Console, step: Shown) -> None:
     console.print()
     paragraph(console, f'Known at "{step.stage}": {needed}.{told}')
     if weights:
-        rows: list[Row] = [([one.feature, one.stage, signed(one.differ, 2), signed(one.evidence, 2)], "") for one in weights]
-        show_table(console, ("weight per standard deviation", "known at", "differ", "evidence"), rows)
+        tables.weights(weights).show(console)
 
 
 def _example(console: Console, example: Example) -> None:

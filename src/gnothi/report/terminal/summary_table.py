@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gnothi.report import tables
 from gnothi.report.comparison import Comparison, SideBySide
 from gnothi.report.document import Document
-from gnothi.report.numbers import between, chance, counted, interval, money, number, share, signed, thousands
+from gnothi.report.numbers import between, chance, counted, interval, money, share, signed
 from gnothi.report.summary import Method, Summary
-from gnothi.report.terminal.layout import Row, paragraph, show_table
-from gnothi.runs.reached import MISREAD, UNFOUND, UNREAD, WITHOUT
+from gnothi.report.terminal.console import paragraph
 from gnothi.stats.intervals import Interval
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-SIGNIFICANT = 0.05
-HEADINGS = ("method", "n", "EM", "F1", "acc.", "retr.", "srch", "calls", "tokens", "sec.", "AUROC")
 
 
 def show(console: Console, summary: Summary, title: str = "") -> None:
@@ -25,8 +22,7 @@ def show(console: Console, summary: Summary, title: str = "") -> None:
     the data set's name where none is given."""
     said = f"{title or summary.dataset}: means per question, 95 % intervals below; retr.: share of questions with a search"
     paragraph(console, said)
-    rows = [row for method in summary.methods for row in lines(method)]
-    show_table(console, HEADINGS, rows, spare=("sec.", "F1", "calls", "tokens", "srch", "acc."))
+    tables.methods(summary.methods).show(console)
     _reached(console, summary.methods)
     for found in summary.signals:
         _signals(console, found)
@@ -53,34 +49,16 @@ def show_costs(console: Console, document: Document) -> None:
             )
 
 
-def lines(method: Method) -> Iterator[Row]:
-    """Its means, and below them the intervals."""
-    tokens = None if method.prompt_tokens is None else method.prompt_tokens + (method.generated_tokens or 0)
-    shares = [share(value) for value in (method.em, method.f1, method.accuracy, method.retrieval_rate)]
-    costs = [number(method.retrievals), number(method.model_calls), thousands(tokens), number(method.seconds)]
-    yield [method.method, str(method.n), *shares, *costs, share(method.gate_auroc)], ""
-    # Intervals of F1 and accuracy are in the summary: 80 columns have no room for them.
-    em, rate, auroc = (between(method.intervals[name]) for name in ("em", "retrieval_rate", "gate_auroc"))
-    yield ["", "", em, "", "", rate, "", "", "", "", auroc], "dim"
-
-
 def _reached(console: Console, methods: Sequence[Method]) -> None:
     """The search and the reader told apart, where anything was searched for."""
-    told = [(one.method, one.reached) for one in methods if one.reached and one.reached.n]
-    if not any(one.retrieval_rate for one in methods):
-        return
-    rows: list[Row] = []
-    for name, one in told:
-        lost = [str(one.stages[stage]) for stage in (MISREAD, UNREAD, UNFOUND, WITHOUT)]
-        rows.append(([name, str(one.n), *(share(value) for value in (one.found, one.read, one.answered)), *lost], ""))
-    if rows:
+    told = {one.method: one.reached for one in methods if one.reached and one.reached.n}
+    if told and any(one.retrieval_rate for one in methods):
         said = (
             "where answers were lost: shares of the n questions of which it can be told, then how many were misread (read, but "
             "wrong), unread (found, not read), not found, or right without"
         )
         paragraph(console, said)
-        spare = ("without", "not found", "unread", "misread")
-        show_table(console, ("method", "n", "answer found", "answer read", "answered", *spare[::-1]), rows, spare=spare)
+        tables.reached(told).show(console)
 
 
 def _signals(console: Console, found: SideBySide) -> None:
@@ -91,11 +69,7 @@ def _signals(console: Console, found: SideBySide) -> None:
         f"signals measured by {method}: AUROC: which of {method}'s own answers are wrong ({found.wrong} of {found.n}; 95 % "
         "intervals); calls, and tokens read and written: what the signal would take alone, beyond the answer",
     )
-    rows: list[Row] = []
-    for one in found.signals:
-        costs = [number(value) for value in (one.model_calls, one.prompt_tokens, one.generated_tokens)]
-        rows.append(([one.signal, share(one.auroc), between(one.interval), *costs], ""))
-    show_table(console, ("signal", "AUROC", "", "calls", "read", "written"), rows)
+    tables.side_by_side(found).show(console)
     if found.left_out:
         missing = ", ".join(f"{name} ({', '.join(needs)})" if needs else name for name, needs in found.left_out.items())
         paragraph(console, f"{method}: left out, because the model or a resource lacks what they need: {missing}")
@@ -158,7 +132,7 @@ def _thought(method: Method) -> Iterator[str]:
 
 
 def _test(test: Comparison) -> str:
-    verdict = "they differ" if test.p_holm < SIGNIFICANT else "no difference shown"
+    verdict = "they differ" if test.p_holm < tables.SIGNIFICANT else "no difference shown"
     holm = f", corrected {chance(test.p_holm)}" if test.p_holm != test.p else ""
     spread = f" {interval(test.interval, sign=True)}" if test.interval else ""
     return (

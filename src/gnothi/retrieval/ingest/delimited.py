@@ -16,7 +16,7 @@ from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest.base import START, Block, Checkpoint, Step, Unreadable, document_steps
 from gnothi.retrieval.ingest.corpora import AS_FOUND, TEXTS, Given, Keys, steps
 from gnothi.retrieval.ingest.encoding import chunks, detect
-from gnothi.retrieval.ingest.lines import LONGEST_LINE, Line, lines
+from gnothi.retrieval.ingest.json_file import LONGEST_LINE, Line, lines
 from gnothi.retrieval.ingest.outline import Outline
 from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
 

@@ -1,74 +1,145 @@
-"""Searching servers side by side: one ranking of what they find, questions as vectors, and whether those fit."""
+"""What all kinds of servers share: how one is described, questions as vectors, and one ranking of what several find.
+
+An index is described by an address, or by a TOML file with what differs from the usual.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
 
-from gnothi import events
+from gnothi import config, events
 from gnothi.concurrency import Batcher, gather, in_batches
-from gnothi.errors import IndexUnavailable, InvalidSetting
+from gnothi.config import Given
+from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
+from gnothi.files import TOML_ERRORS, home_expanded
 from gnothi.protocols import Retriever
-from gnothi.retrieval.dense.encoders import EncodeQuestions, Encoding, Vectors
+from gnothi.retrieval.dense.encoders import Encoding, Vectors
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import Narrows
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import Passage, ScoredPassage, encodable
 
-# Questions as vectors, and which way an index is searched: what all kinds of servers share.
-
 By = Literal["words", "vectors", "both"]
 Distance = Literal["inner", "cosine", "euclidean"]
 Encoder = Batcher[str, Vectors]
+ORIGIN, METADATA, TERMS = "gnothi_origin", "gnothi_metadata", "gnothi_terms"
+FILE = ".toml"
 
 
-class Described(Protocol):
-    @property
-    def by(self) -> By: ...
-    @property
-    def vectors(self) -> str: ...
-    @property
-    def encoder(self) -> str: ...
-    @property
-    def distance(self) -> Distance: ...
+@dataclass(frozen=True, kw_only=True)
+class Waits:
+    """Times in seconds. ``patience``: from a server's first failure on; ``connections``: searches at a time."""
+
+    timeout: float = 30.0
+    patience: float = 120.0
+    connections: int = 4
+
+    def check_waits(self) -> None:
+        """Raises InvalidSetting."""
+        for name in ("timeout", "connections"):
+            if not getattr(self, name) > 0:
+                raise InvalidSetting(f"{name} of a server: got {getattr(self, name)}, expected more than 0.")
+        if not self.patience >= 0:
+            raise InvalidSetting(f"patience with a server: got {self.patience}, expected 0 or more seconds.")
 
 
-T = TypeVar("T", bound=Described)
+@dataclass(frozen=True)
+class Place:
+    """Passages on a server: what their columns or fields are called. ``words`` is the one that is searched; ``vectors`` holds
+    vectors that ``encoder`` made, compared by ``distance``. ``prefix`` is put before ids. ``optional``: where the server does
+    not answer, the others' passages are the result. ``noun`` and ``named``: for messages, and what must have a name."""
+
+    server: str
+    id: str = "id"
+    title: str = "title"
+    text: str = "text"
+    words: str = "gnothi_words"
+    by: By = "words"
+    vectors: str = "gnothi_vector"
+    encoder: str = ""
+    distance: Distance = "inner"
+    prefix: str = ""
+    noun: ClassVar[str] = "table"
+
+    def __post_init__(self) -> None:
+        """Raises InvalidSetting, also where vectors are searched and nobody says what makes them of questions."""
+        for name in (self.noun, "id", "text"):
+            if not getattr(self, name).strip(". "):
+                raise InvalidSetting(f"{name} of {self.noun}: got {getattr(self, name)!r}, expected a name.")
+        if self.by != "words" and not (self.encoder and self.vectors):
+            raise InvalidSetting(
+                f'by = "{self.by}": got no encoder for questions. Name that of {self.vectors!r}, which holds the vectors: '
+                'encoder = "...".'
+            )
+        if isinstance(self, Waits):
+            self.check_waits()
 
 
-def check_encoder(one: Described) -> None:
-    """Raises InvalidSetting where vectors are searched and nobody says what makes them of questions."""
-    if one.by != "words" and not (one.encoder and one.vectors):
+T = TypeVar("T")
+P = TypeVar("P", bound=Place)
+
+
+def check_address(server: str, expected: str, secret: str) -> None:
+    """Raises InvalidSetting for what is not ``expected``, an address of a server, or holds a password, which belongs into
+    ``secret``."""
+    try:
+        parts = urlsplit(server)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = False
+    if not known or parts.query or parts.fragment:
+        raise InvalidSetting(f"the address of a server: got one that is none. Expected {expected}.")
+    if parts.password is not None:
         raise InvalidSetting(
-            f'by = "{one.by}": got no encoder for questions. Name that of {one.vectors!r}, which holds the vectors: '
-            'encoder = "...".'
+            "an address with a password: it would be written into the notes of runs. Put the password into the environment "
+            f"variable {secret}."
         )
 
 
-def one_way(found: Iterable[Described], name: str) -> By:
-    """By which all are searched. Raises IndexUnavailable where they differ."""
-    ways = {one.by for one in found}
-    if len(ways) > 1:
-        raise IndexUnavailable(f"{name}: got servers searched by {' and by '.join(sorted(ways))}, expected one way.")
-    return ways.pop()
+def without_user(server: str) -> str:
+    """The address for messages and requests, which give the user apart."""
+    parts = urlsplit(server)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 
-def encoders(found: Iterable[Described]) -> dict[str, Encoder]:
-    """By name, each loaded once. Raises ModelUnavailable, or MissingDependency without sentence-transformers."""
-    return {name: _batcher(Encoding(name).questions()) for name in {one.encoder for one in found}}
+def by_mark(argument: str) -> dict[str, Any]:
+    """ADDRESS or ADDRESS#TABLE as settings ``server`` and ``table``."""
+    server, _, table = argument.partition("#")
+    return {"server": server} | ({"table": table} if table else {})
 
 
-def vectors_alike(found: Sequence[Described]) -> bool:
-    """Whether scores of one are on the scale of another's."""
-    return len({(one.encoder, one.distance) for one in found}) == 1
+def described(kind: type[T], argument: str, scheme: str, address: Callable[[str], Mapping[str, Any]] = by_mark) -> list[T]:
+    """One for each server. ``argument`` is an address, which ``address`` makes settings of, or the name of a TOML file: its
+    keys are settings of all servers, those under ``[[servers]]`` of one.
+
+    Raises InvalidInput for a file that cannot be read, UnknownName and InvalidSetting for settings."""
+    what = f"index {scheme}:{argument}"
+    if not argument.strip("/ "):
+        raise InvalidSetting(f"<--index {scheme}:...>: got no address, expected {scheme}:ADDRESS or {scheme}:FILE.toml.")
+    if not argument.endswith(FILE):
+        return [_built(kind, address(argument), what, argument)]
+    path = home_expanded(argument)
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}, which describes an index: {error.strerror}. Check its name.") from None
+    except TOML_ERRORS as error:
+        raise InvalidInput(f"{path}, which describes an index, is not valid TOML: {error}.") from None
+    several = read.pop("servers", [{}])
+    if not isinstance(several, list) or not several or not all(isinstance(one, dict) for one in several):
+        raise InvalidInput(f"{path}: got servers = {several!r:.60}, expected tables under [[servers]].")
+    return [_built(kind, {**read, **one}, what, str(path)) for one in several]
 
 
-def _batcher(encode: EncodeQuestions) -> Encoder:
-    return Batcher(in_batches(lambda queries: list(encode(queries))), "encoder")
-
-
-# Whether vectors are there as asked, made by the weights that their encoder has now.
+def _built(kind: type[T], values: Mapping[str, Any], what: str, source: str) -> T:
+    if not values.get("server"):
+        raise InvalidSetting(f'{what}: got no server, expected its address, as in server = "..." in the file.')
+    return config.build(kind, {key: Given(value, source, 1) for key, value in values.items()}, what)
 
 
 def check_weights(notes: Mapping[str, Any], name: str, encoder: str) -> None:
@@ -82,18 +153,6 @@ def check_weights(notes: Mapping[str, Any], name: str, encoder: str) -> None:
         )
 
 
-def check_vectors(notes: Mapping[str, Any], name: str, encoder: str) -> None:
-    """Raises IndexUnavailable where ``name`` was built with vectors and no ``encoder`` is given, or the other way round, or
-    where its vectors were made by other weights."""
-    if bool(notes.get("encoder_name")) != bool(encoder):
-        raise IndexUnavailable(
-            f"{name} was built {'with' if notes.get('encoder_name') else 'without'} vectors: got "
-            f"{'an' if encoder else 'no'} encoder. Build as before, or into another place."
-        )
-    if encoder:
-        check_weights(notes, name, encoder)
-
-
 # Several servers asked side by side, and one ranking of what they find.
 
 _K = 60  # Cormack, Clarke and Buettcher (2009), section 2
@@ -101,13 +160,10 @@ Found = Sequence[ScoredPassage]
 
 
 class Part(Protocol):
-    """One server's share of the passages. ``optional``: where it does not answer, the others' passages are the result."""
+    """One server's share of the passages."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def optional(self) -> bool: ...
+    name: str
+    optional: bool
 
     async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
         """Of passages that pass the filters. Raises IndexUnavailable when there is no answer in time."""
@@ -125,11 +181,7 @@ class Merged(Narrows):
     that of one server with all passages; else it is by rank, 1 / (60 + rank), equal ranks in order of passage id."""
 
     def __init__(self, parts: Sequence[Part], name: str, comparable: bool) -> None:
-        self._parts, self._name, self._comparable = parts, name, comparable
-
-    @property
-    def name(self) -> str:
-        return self._name
+        self._parts, self.name, self._comparable = parts, name, comparable
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         return await self.search_among(query, k, ())
@@ -139,41 +191,37 @@ class Merged(Narrows):
         check_k(k)
         if not query.strip() or k == 0:
             return ()
-        outcomes = await gather(*(self._asked(part, query, k, filters) for part in self._parts))
-        lacking = tuple(
-            (part.name, str(one)) for part, one in zip(self._parts, outcomes, strict=True) if isinstance(one, IndexUnavailable)
-        )
-        found = {
-            part.name: one for part, one in zip(self._parts, outcomes, strict=True) if not isinstance(one, IndexUnavailable)
-        }
+
+        async def asked(part: Part) -> Found | IndexUnavailable:
+            try:
+                return await part.search(query, k, filters)
+            except IndexUnavailable as error:
+                if not part.optional:
+                    raise
+                return error
+
+        outcomes = dict(zip([part.name for part in self._parts], await gather(*map(asked, self._parts)), strict=True))
+        lacking = tuple((name, str(one)) for name, one in outcomes.items() if isinstance(one, IndexUnavailable))
+        found = {name: one for name, one in outcomes.items() if not isinstance(one, IndexUnavailable)}
         if not found:
-            raise IndexUnavailable(f"no server of {self._name} answered: {lacking[0][1]}")
+            raise IndexUnavailable(f"no server of {self.name} answered: {lacking[0][1]}")
         if lacking:
-            events.emit(events.Partial(self._name, len(self._parts), lacking))
+            events.emit(events.Partial(self.name, len(self._parts), lacking))
         return self._one(found, k)
 
     async def keys(self) -> list[str]:
-        found = await gather(*(self._keys(part) for part in self._parts))
-        return sorted({key for keys in found for key in keys})
+        async def keys(part: Part) -> Sequence[str]:
+            try:
+                return await part.keys()
+            except IndexUnavailable:
+                if not part.optional:
+                    raise
+                return ()
 
-    async def _keys(self, part: Part) -> Sequence[str]:
-        try:
-            return await part.keys()
-        except IndexUnavailable:
-            if not part.optional:
-                raise
-            return ()
+        return sorted({key for found in await gather(*map(keys, self._parts)) for key in found})
 
     async def aclose(self) -> None:
         await gather(*(part.aclose() for part in self._parts))
-
-    async def _asked(self, part: Part, query: str, k: int, filters: Filters) -> Found | IndexUnavailable:
-        try:
-            return await part.search(query, k, filters)
-        except IndexUnavailable as error:
-            if not part.optional:
-                raise
-            return error
 
     def _one(self, found: dict[str, Found], k: int) -> tuple[ScoredPassage, ...]:
         best: dict[str, tuple[ScoredPassage, str]] = {}
@@ -195,14 +243,10 @@ def _ambiguous(passage: Passage, one: str, other: str) -> InvalidSetting:
     )
 
 
-# Opening them: by words, by vectors, or by both.
-
-
 class Server(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def optional(self) -> bool: ...
+    name: str
+    optional: bool
+
     async def keys(self) -> Sequence[str]: ...
     async def aclose(self) -> None: ...
 
@@ -211,19 +255,15 @@ S = TypeVar("S", bound=Server)
 
 
 class ServerPart(Generic[S]):
-    """A ``Part`` but for its search."""
+    """A ``Part`` but for its search: by vectors where there is an encoder, else by words."""
 
-    def __init__(self, server: S, encoder: Encoder | None = None) -> None:
+    def __init__(self, server: S, encoder: Encoder | None) -> None:
         self._server, self._encoder = server, encoder
         self.name, self.optional = server.name, server.optional
+        self.keys = server.keys
 
-    async def keys(self) -> Sequence[str]:
-        return await self._server.keys()
-
-    async def vector(self, query: str) -> Vectors:
-        """Of one that has an encoder."""
-        assert self._encoder is not None
-        return await self._encoder.submit(encodable(query))
+    async def vector(self, query: str) -> Vectors | None:
+        return None if self._encoder is None else await self._encoder.submit(encodable(query))
 
     async def aclose(self) -> None:
         if self._encoder is not None:
@@ -232,21 +272,27 @@ class ServerPart(Generic[S]):
 
 
 def searcher(
-    found: Sequence[T],
-    name: str,
-    check: Callable[[T], None],
-    by_words: Callable[[], Merged],
-    by_vectors: Callable[[Mapping[str, Encoder]], Sequence[Part]],
+    found: Sequence[P], name: str, check: Callable[[P], None], part: Callable[[P, Encoder | None], Part], alike: bool
 ) -> Retriever:
-    """The retriever over all that is described in ``found``, after ``check`` of each. Raises IndexUnavailable where they are
-    not searched one way."""
-    way = one_way(found, name)
+    """The retriever over all that is described in ``found``, after ``check`` of each; ``alike``: scores by words are of one
+    kind. Raises IndexUnavailable where they are not searched one way, ModelUnavailable, MissingDependency."""
+    ways = {one.by for one in found}
+    if len(ways) > 1:
+        raise IndexUnavailable(f"{name}: got servers searched by {' and by '.join(sorted(ways))}, expected one way.")
     for one in found:
         check(one)
-    if way == "words":
-        return by_words()
-    vectors = Merged(by_vectors(encoders(found)), name, vectors_alike(found))
-    return vectors if way == "vectors" else Hybrid(by_words(), vectors, Fusion(), name)
+    (way,) = ways
+    words = Merged([part(one, None) for one in found], name, alike) if way != "vectors" else None
+    if words and way == "words":
+        return words
+    encode = {encoder: Encoding(encoder).questions() for encoder in {one.encoder for one in found}}
+    made = {
+        encoder: Batcher(in_batches(lambda queries, given=given: list(given(queries))), "encoder")  # type: ignore[misc]
+        for encoder, given in encode.items()
+    }
+    comparable = len({(one.encoder, one.distance) for one in found}) == 1
+    vectors = Merged([part(one, made[one.encoder]) for one in found], name, comparable)
+    return Hybrid(words, vectors, Fusion(), name) if words else vectors
 
 
 def all_contents(contents: Iterable[str]) -> str:

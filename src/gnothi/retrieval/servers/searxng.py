@@ -9,7 +9,7 @@ import tempfile
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from gnothi.retrieval.ingest import html
 from gnothi.retrieval.ingest.base import Unreadable, document_steps
 from gnothi.retrieval.results import check_k
 from gnothi.retrieval.servers.patience import Passing, Patience
-from gnothi.retrieval.servers.settings import check_address, check_waits, described, without_user
+from gnothi.retrieval.servers.searching import Waits, check_address, described, without_user
 from gnothi.retrieval.servers.web import Allowed, Unfetched, anywhere, fetch, is_public
 from gnothi.retrying import asked_to_wait, worth_another_try
 from gnothi.types import Passage, ScoredPassage, encodable
@@ -67,8 +67,8 @@ def pieces(url: str, seconds: float, allowed: Allowed) -> list[Passage]:
 PASSWORD = "SEARXNG_PASSWORD"
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+@dataclass(frozen=True)
+class Server(Waits):
     """``server`` is an address (``http://localhost:8080``), with a user where a proxy before it wants one, whose password is in
     the environment variable SEARXNG_PASSWORD. ``language`` (a code), ``categories``, ``engines`` and ``time_range`` are
     SearXNG's own parameters, empty for the server's defaults. ``pages``: the pages that the first results lead to
@@ -80,12 +80,11 @@ class Server:
     engines: str = ""
     time_range: str = ""
     pages: bool = False
-    timeout: float = 15.0
-    patience: float = 60.0
-    connections: int = 4
+    timeout: float = field(default=15.0, kw_only=True)
+    patience: float = field(default=60.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_waits(self)
+        self.check_waits()
         check_address(self.server, "one of the form http://HOST:PORT", PASSWORD)
 
     @property

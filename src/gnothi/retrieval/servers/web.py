@@ -1,4 +1,4 @@
-"""Getting a page over HTTP, bounded in bytes and time, and never from an address that the caller does not allow.
+"""Requests over HTTP, bounded in bytes and time, and never from an address that the caller does not allow.
 
 A name is resolved once, each of its addresses is looked at, and the connection goes to the one that was looked at: a name that
 is resolved otherwise a moment later leads nowhere else. So for every redirect.
@@ -66,12 +66,16 @@ def fetch(
     seconds: float,
     headers: Mapping[str, str] | None = None,
     redirects: int = _REDIRECTS,
+    method: str = "GET",
+    body: bytes | None = None,
+    certificates: str | None = None,
 ) -> Response:
-    """GET, by whatever ``redirects`` lead to. Blocks up to ``seconds`` in all. Raises Unfetched for an address that is not
-    allowed, more than ``most`` bytes, no answer in time, or a failed connection."""
+    """What is at an address, by whatever ``redirects`` lead to; ``certificates`` is a file of those who sign the server's.
+    Blocks up to ``seconds`` in all. Raises Unfetched for an address that is not allowed, more than ``most`` bytes, no answer in
+    time, or a failed connection."""
     end = time.monotonic() + seconds
     for _ in range(redirects + 1):
-        found = _once(url, allowed, most, end, headers or {})
+        found = _once(url, allowed, most, end, (method, body, headers or {}), certificates)
         place = found.headers.get("location", "")
         if found.status not in _MOVED or not place or not redirects:
             return found
@@ -79,27 +83,36 @@ def fetch(
     raise Unfetched("it redirects again and again")
 
 
-def _once(url: str, allowed: Allowed, most: int, end: float, headers: Mapping[str, str]) -> Response:
+def _once(
+    url: str,
+    allowed: Allowed,
+    most: int,
+    end: float,
+    asked: tuple[str, bytes | None, Mapping[str, str]],
+    certificates: str | None,
+) -> Response:
+    method, content, headers = asked
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port or (443 if parts.scheme == "https" else 80)
         if parts.scheme not in ("http", "https") or not host:
             raise Unfetched("it is no address of http or https")
         target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_SAFE)
-        connection = _Connection(host, port, parts.scheme == "https", _checked(host, port, allowed), _left(end))
+        secure = ssl.create_default_context(cafile=certificates) if parts.scheme == "https" else None
+        connection = _Connection(host, port, secure, _checked(host, port, allowed), _left(end))
         watch = threading.Timer(_left(end), connection.cut)  # for a server that sends a byte now and then
         watch.daemon = True
         watch.start()
         try:
-            connection.request("GET", target, headers={**HEADERS, **headers})
+            connection.request(method, target, content, {**HEADERS, **headers})
             response = connection.getresponse()
-            body = b""
+            body = bytearray()
             while piece := response.read(_PIECE):
                 body += piece
                 if len(body) > most:
                     raise Unfetched(f"it has more than {most:,} bytes")
             got = {name.lower(): value for name, value in response.getheaders()}
-            return Response(url, response.status, got, body)
+            return Response(url, response.status, got, bytes(body))
         finally:
             watch.cancel()
             connection.close()
@@ -125,14 +138,14 @@ def _checked(host: str, port: int, allowed: Allowed) -> str:
 
 
 class _Connection(http.client.HTTPConnection):
-    def __init__(self, host: str, port: int, secure: bool, address: str, timeout: float) -> None:
+    def __init__(self, host: str, port: int, secure: ssl.SSLContext | None, address: str, timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)
         self._secure, self._address = secure, address
 
     def connect(self) -> None:
         self.sock = socket.create_connection((self._address, self.port), self.timeout)
         if self._secure:
-            self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+            self.sock = self._secure.wrap_socket(self.sock, server_hostname=self.host)
 
     def cut(self) -> None:
         sock = self.sock

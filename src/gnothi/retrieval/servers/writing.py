@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
-from gnothi.retrieval.dense.encoders import EncodePassages
+from gnothi.retrieval.dense.encoders import EncodePassages, Encoding
+from gnothi.retrieval.ledger import Ledger
+from gnothi.retrieval.servers.searching import Place, check_weights
 from gnothi.retrieval.targets import Written
 from gnothi.retrieval.writer import Put
 from gnothi.types import Passage
 
 Standing = dict[str, tuple[Passage, str]]
 """Passages with their origins, by id."""
+Encode = EncodePassages | None
 
 
-class ServerWriter:
+class ServerWriter(ABC):
     """The part of a ``targets.Writer`` that tells new passages from standing ones. ``content`` is what was noted of the content
     before, ``lost`` are the origins that have lost passages."""
 
-    def __init__(self, content: str, encode: EncodePassages | None, lost: Iterable[str] = ()) -> None:
+    def __init__(self, content: str, encode: Encode, lost: Iterable[str] = ()) -> None:
         self._content, self._encode = content, encode
         self._lost = set(lost)
         self.pending_bytes = 0
@@ -50,40 +54,92 @@ class ServerWriter:
     def _storable(self, given: Passage) -> Passage:
         return given.storable()
 
+    @abstractmethod
     def _standing(self, ids: Sequence[str]) -> Standing:
         """Those of these ids that are there, or will be with the next commit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _write(self, written: Mapping[str, tuple[Passage, str]]) -> None:
         """Put each in the place of the one with the same id."""
-        raise NotImplementedError
 
     def _note(self, *change: str) -> None:
         """What tells this content from the one before the change."""
         self._content = hashlib.blake2b(repr((self._content, change)).encode(), digest_size=16).hexdigest()
 
 
-class Place(Protocol):
-    @property
-    def prefix(self) -> str: ...
+class NotedLedger(Ledger):
+    """Of a server without transactions. ``notes``: ``content`` changes with the passages, ``begun`` are the origins whose
+    passages may be there although no source tells of them, ``lost`` those that have lost some, which no source may know.
+    ``note`` writes changes of them."""
+
+    def __init__(self, rows: Iterable[Sequence[Any]], notes: Mapping[str, Any], note: Callable[..., None]) -> None:
+        super().__init__(rows=rows)
+        self.notes, self.note = {"begun": [], "lost": [], **notes}, note
+        self.recover(self.notes["begun"], self.notes["lost"])
+
+    def tell(self, **changes: Any) -> None:
+        self.note(**changes)
+        self.notes |= changes
+
+    def save(self) -> None:
+        super().save()
+        if self.notes["begun"] != self.orphans or self.notes["lost"]:
+            self.tell(begun=self.orphans, lost=[])
 
 
-T = TypeVar("T", bound=Place)
+class NotedWriter(ServerWriter):
+    """Notes the origins of passages before they are written, and those that lose some: what a killed build left of an origin
+    that no source knows is deleted at the end of the next build."""
+
+    def __init__(self, ledger: NotedLedger, encode: Encode) -> None:
+        super().__init__(str(ledger.notes.get("content", "")), encode, ledger.notes["lost"])
+        self._ledger = ledger
+        self._begun: set[str] = set()
+
+    def _tell(self, complete: bool) -> None:
+        begun = sorted({*self._begun, *self._ledger.orphans})
+        self._ledger.tell(content=self._content, complete=complete, begun=begun, lost=sorted(self._lost))
 
 
-def only(found: Sequence[T], spec: str, where: str, what: str) -> T:
+P = TypeVar("P", bound=Place)
+
+
+def only(found: Sequence[P], spec: str, where: str) -> P:
     """The one place that a build writes to. Raises InvalidSetting for several, and for one whose ids get a prefix."""
     if len(found) != 1 or found[0].prefix:
         raise InvalidSetting(
-            f"<--to {spec}>: got {len(found)} {where}s, prefix {found[0].prefix!r}; expected one {where} without a prefix: a "
-            f"build writes to one {what}. Build one after the other, each by an address of its own."
+            f"{spec}: got {len(found)} {where}s, prefix {found[0].prefix!r}; expected one {where} without a prefix: a "
+            f"build writes to one {found[0].noun}. Build one after the other, each by an address of its own."
         )
     return found[0]
 
 
-def foreign(name: str, what: str) -> IndexUnavailable:
+def encoded_by(place: Place) -> tuple[Encode, dict[str, str]]:
+    """What makes the vectors of passages, and what is noted of it."""
+    encode = Encoding(place.encoder).passages() if place.encoder else None
+    return encode, {"encoder_name": place.encoder, "encoder": Encoding(place.encoder).fingerprint() if encode else ""}
+
+
+def size_of(encode: Encode) -> int:
+    """Of a vector in numbers, 0 without."""
+    return int(encode([Passage("", "size")]).shape[1]) if encode else 0
+
+
+def check_vectors(notes: Mapping[str, Any], name: str, encoder: str) -> None:
+    """Raises IndexUnavailable where ``name`` was built with vectors and no ``encoder`` is given, or the other way round, or
+    where its vectors were made by other weights."""
+    if bool(notes.get("encoder_name")) != bool(encoder):
+        raise IndexUnavailable(
+            f"{name} was built {'with' if notes.get('encoder_name') else 'without'} vectors: got "
+            f"{'an' if encoder else 'no'} encoder. Build as before, or into another place."
+        )
+    if encoder:
+        check_weights(notes, name, encoder)
+
+
+def foreign(name: str, noun: str) -> IndexUnavailable:
     return IndexUnavailable(
-        f"{name} is there, and no build of ours made it: it can be searched, not written. Name another {what}."
+        f"{name} is there, and no build of ours made it: it can be searched, not written. Name another {noun}."
     )
 
 

@@ -4,18 +4,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from gnothi.calibration.file import Calibration
 from gnothi.config import as_text
 from gnothi.methods.planned import name_of
 from gnothi.serving.context import Context
-from gnothi.serving.promise import in_words
 from gnothi.serving.service import SetUp, public_name
-from gnothi.session.knowing import effective_threshold
+from gnothi.session.knowledge import effective_threshold
+
+
+def in_words(found: Calibration) -> list[str]:
+    """Sentences, the promise first where there is one."""
+    said = [*_promise(found), *_worth(found), _grounds(found)]
+    if math.isinf(found.threshold):
+        said.insert(0, "This gate always searches." if found.threshold < 0 else "This gate trusts every score it can measure.")
+    return said
+
+
+def _promise(found: Calibration) -> list[str]:
+    promise = found.details.get("guarantee")
+    if promise is None:
+        return ["No promise was asked for when the threshold was chosen."]
+    judged = found.metric == "feedback"
+    like = "answers like those that people judged" if judged else "questions like those it was chosen on"
+    return [
+        f"Promise: at most {promise['target_error']:.0%} of the answers given without a search are wrong, for {like} "
+        f"(with probability {1 - promise['epsilon']:.0%} over their draw).",
+        "It says nothing of answers after a search, of a single answer, or of other kinds of questions.",
+    ]
+
+
+def _worth(found: Calibration) -> list[str]:
+    worth = found.details.get("worth")
+    if worth is None:
+        return []
+    return [
+        f"On questions it was not chosen on, the gate answers {worth['accuracy']:.0%} rightly and searches for "
+        f"{worth['retrieval_rate']:.0%}; always searching answers {worth['always']:.0%} rightly, never {worth['never']:.0%}."
+    ]
+
+
+def _grounds(found: Calibration) -> str:
+    what = "judged answers" if found.metric == "feedback" else "questions"
+    data = Path(found.dataset).name  # where it lies is nobody's business
+    return f"Chosen on {found.questions} {what} of {data} ({found.metric}), {found.date[:10]}."
 
 
 def routes(context: Context) -> Sequence[BaseRoute]:

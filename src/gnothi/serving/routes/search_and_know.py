@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from gnothi.calibration.gate import gate_of
 from gnothi.events import Event, UnknownKeys
 from gnothi.retrieval.filtering import unknown_keys
 from gnothi.runs.rows import jsonable
@@ -73,5 +72,5 @@ def _has_index(setup: SetUp) -> bool:
 
 
 def _has_gate(setup: SetUp) -> bool:
-    gate = gate_of(setup.plan.methods[0])
+    gate = setup.plan.methods[0].gate
     return gate is not None and gate.signal is not None

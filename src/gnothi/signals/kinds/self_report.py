@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi.prompts.sets import shipped
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
-from gnothi.tasks.sets import shipped
 from gnothi.types import Capabilities, Prompt
 
 KNOW = shipped()["know"]

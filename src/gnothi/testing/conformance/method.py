@@ -71,6 +71,8 @@ def _greedy(prompt: Prompt) -> Reply:
         return _reflecting(prompt)
     if prompt.task.name == "react":
         return _acting(prompt)
+    if prompt.task.name in ("search_r1", "r1_searcher"):
+        return _tagging(prompt)
     if prompt.task.name == "ask_for":
         last = re.split(r"(?<=[.?]) ", prompt.question)[-2]
         return Reply(last.replace("Nobody Atall", "").replace("Nowhere", ""))
@@ -150,6 +152,21 @@ def _acting(prompt: Prompt) -> Reply:
     if knows_town or searches > 1 or (searches and not knows_director):
         return Reply(f" That is all.\nAction {searches + 1}: finish[{town}]\nObservation")
     return Reply(f" The page of {name} may tell.\nAction {searches + 1}: search[{name}]\nObservation")
+
+
+def _tagging(prompt: Prompt) -> Reply:
+    """The next turn of a model that thinks, searches and answers by tags."""
+    found = re.search(r"Velkarra(\d+)", prompt.question)
+    assert found
+    number, read = int(found.group(1)), prompt.answer_so_far
+    knows_director, knows_town = f"directed by {PEOPLE[number]}" in read, f"{PEOPLE[number]} was born in" in read
+    name = PEOPLE[number] if knows_director else found.group()
+    if knows_town or f" {name} " in read.replace(f"({name})", ""):
+        return Reply(f"<think>That is all.</think>\n<answer> {TOWNS[number] if knows_town else 'Nowhere'} </answer>")
+    opening, closing = (
+        ("<search>", "</search>") if prompt.task.name == "search_r1" else ("<|begin_of_query|>", "<|end_of_query|>")
+    )
+    return Reply(f"<think>The page of {name} may tell.</think>\n{opening} {name} {closing}")
 
 
 def _judged(prompt: Prompt) -> Reply:
@@ -248,7 +265,7 @@ class MethodConformance:
     def known(self) -> Iterator[None]:
         """One that is not installed is known by its name for as long as a test runs."""
         if self.method is not None:
-            type(self).name = methods.name_of(self.method)
+            type(self).name = methods.spec(self.method).name
         yield
         if self.method is not None:
             METHODS.remove(self.name)

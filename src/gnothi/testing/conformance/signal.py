@@ -36,6 +36,8 @@ def speaker(prompt: Prompt) -> list[Reply]:
     sure = bool(prompt.passages)
     if prompt.task.name == "know":
         return [Reply("Yes, I know: Kestrel." if sure else "No, I don't know.")]
+    if prompt.task.name == "confidence":
+        return [Reply("95 %" if sure else "20 %")]
     if sure:
         return [Reply("In Kestrel.", (-0.01,))]
     return [Reply(text, (-2.0 - place,), doubt=1.0) for place, text in enumerate(WAVERING)]

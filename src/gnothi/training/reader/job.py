@@ -9,18 +9,17 @@ from typing import Any
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.training import processes
-from gnothi.training.asking import Opening
+from gnothi.training.adapter import check
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, of_settings
+from gnothi.training.job import Job, Opening, Sources, of_settings
 from gnothi.training.memory import Memory, Passes, of_model
 from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
-from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.reader.stages import ReaderTraining
 from gnothi.training.run import Staged, Trained, changes, failures
-from gnothi.training.tuning import check
 from gnothi.training.watch import Watch
 
 PROMPT = 1024
@@ -36,6 +35,7 @@ class TrainableReader(Staged[Material, Example]):
     kind, stage = Material, "prompts"
 
     def __init__(self, job: Job, method: str = "rag") -> None:
+        method = methods.spec(method).name
         self.settings, asking = _settings(job.given, method)
         super().__init__(job)
         self.origin = job.origin(self.plan)
@@ -89,7 +89,8 @@ def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     """The training's settings, and the others. A method that can reason does not, unless told to: there are no chains of
     thought to learn from. Raises UnknownName or InvalidSetting."""
     require_prompts(method)
-    known, of_method = config.settings_of(ReaderTraining), methods.settings_of(method)
+    check_sections(given, [method])
+    known, of_method = config.settings_of(ReaderTraining), methods.spec(method).settings
     plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
     check_keys(plain, [method], known)
     own = {key: value for key, value in plain.items() if key in known}

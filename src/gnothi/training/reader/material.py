@@ -65,8 +65,8 @@ async def prompt_of(question: Question, method: Asking) -> Line:
 
 def require_prompts(name: str) -> None:
     """Raise UnknownName for a method that there is not, InvalidSetting for one that does not say what its reader is asked."""
-    if not hasattr(methods.find(name), "prompt"):
-        able = [other for other in methods.names() if hasattr(methods.find(other), "prompt")]
+    if not hasattr(methods.spec(name).method, "prompt"):
+        able = [other for other in methods.names() if hasattr(methods.spec(other).method, "prompt")]
         raise InvalidSetting(
             f"<--method>: got {name!r}, which reads in several steps and has no one prompt to learn from; expected "
             f"one of {', '.join(able)}."

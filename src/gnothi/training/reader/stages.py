@@ -7,27 +7,100 @@ format, ``training.json``.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
+from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput
-from gnothi.methods.steps.multiple_choice import ChoiceScore
+from gnothi.methods.steps.multiple_choice import ChoiceScore, scores_of
+from gnothi.methods.steps.parsing import read_reply
+from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, setting
+from gnothi.metrics import exact_match
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer
+from gnothi.protocols import LanguageModel
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning, processes
-from gnothi.training.curve import Curve, Kept
+from gnothi.training.adapter import Kind, Tuning, adapted, merged, restore
+from gnothi.training.curve import BLUE, GREEN, Curve, Kept, Panel
 from gnothi.training.finetuning import Origin, split
-from gnothi.training.pictures import BLUE, GREEN, Panel
-from gnothi.training.reader.assess import assess
 from gnothi.training.reader.material import Example
-from gnothi.training.reader.settings import ReaderTraining
-from gnothi.training.tuning import Kind, adapted, merged, restore
 from gnothi.training.watch import SILENT, Watch
+from gnothi.types import ContinuationScore, Decoding
+
+CONCURRENCY = 64
+"""Questions under way at a time: each is a whole prompt in memory."""
+
+
+async def assess(
+    model: LanguageModel, examples: Sequence[Example], by: ChoiceScore, max_tokens: int
+) -> tuple[list[float], list[float]]:
+    """For each example, whether the answer is right (1 or 0), and the loss: the mean negative log-probability (nats) of the
+    gold answer's tokens. Right is the likeliest choice, or where there are none an exact match of what is generated."""
+    pending = iter(enumerate(examples))
+    found: dict[int, tuple[float, float]] = {}
+
+    async def work() -> None:
+        for place, example in pending:
+            found[place] = await _assess(model, example, by, max_tokens)
+
+    await gather(*(work() for _ in range(min(CONCURRENCY, len(examples)))))
+    ordered = [found[place] for place in range(len(examples))]
+    return [right for right, _ in ordered], [loss for _, loss in ordered]
+
+
+async def _assess(model: LanguageModel, example: Example, by: ChoiceScore, max_tokens: int) -> tuple[float, float]:
+    choices, target = example.prompt.choices, example.target
+    if choices:
+        scored = await model.score(example.prompt, choices)
+        scores = scores_of(choices, scored, by)
+        chosen = choices[scores.index(max(scores))]
+        return float(chosen == target), _loss(scored[choices.index(target)])
+    reply = await model.generate(example.prompt, Decoding(max_tokens, stop=SHORT_STOPS))
+    (gold,) = await model.score(example.prompt, (target,))
+    return exact_match(read_reply(reply.text).answer, example.question.answers), _loss(gold)
+
+
+def _loss(score: ContinuationScore) -> float:
+    return -score.mean_logprob
+
+
+Criterion = Literal["accuracy", "loss"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderTraining(Tuning):
+    """How a reader is trained (IEKR, section 4.3). The paper: LoRA of unnamed rank, AdamW at 3e-5, batches of 2."""
+
+    seed: int = setting(0, "Order of questions and split.", at_least=0)
+    steps: int = setting(300, "Steps, at most.", at_least=1)
+    epochs: float | None = setting(None, "Times that each question is seen, at most, in place of steps (none).", at_least=0.01)
+    batch: int = setting(16, "Questions per step.", at_least=1)
+    rows: int | None = setting(
+        None, "Questions in one pass of the model, where memory is short (none: all of a step).", at_least=1
+    )
+    learning_rate: float = setting(3e-4, "Learning rate, falling linearly to zero.", at_least=0.0)
+    warmup: float = setting(0.05, "Share of the steps over which it rises first.", at_least=0.0, at_most=1.0)
+    validation: float = setting(0.15, "Share of the questions that is kept for validation.", at_least=0.01, at_most=0.5)
+    evaluate_every: int = setting(25, "Steps between two validations; each is a checkpoint.", at_least=1)
+    patience: int = setting(4, "Validations without a better one before training ends.", at_least=1)
+    criterion: Criterion = setting("accuracy", "What makes a validation better: more right answers, or a likelier gold answer.")
+    answer_tokens: int = setting(32, "Tokens of an answer in validation, where there are no choices.", at_least=1)
+
+    def in_all(self, questions: int) -> int:
+        """Steps over so many training questions, at most."""
+        return self.steps if self.epochs is None else max(1, math.ceil(self.epochs * questions / self.batch))
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.rows is not None and self.batch % self.rows:
+            raise ValueError(f"setting 'rows': got {self.rows}, expected a divisor of batch, which is {self.batch}.")
+
 
 Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with ``loss``, ``grad_norm`` and ``learning_rate`` of a training step, or with

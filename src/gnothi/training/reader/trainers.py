@@ -13,7 +13,7 @@ from trl.trainer.sft_trainer import SFTTrainer
 from datasets import Dataset
 from gnothi.training import processes
 from gnothi.training.finetuning import Validating, arguments, silent
-from gnothi.training.reader.settings import ReaderTraining
+from gnothi.training.reader.stages import ReaderTraining
 
 BEST = "score"
 """The figure that the best checkpoint is chosen by."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 from gnothi.models import LAB_FOLDER
-from gnothi.protocols import KnowledgeGraph, Reranker
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker
+from gnothi.session.fingerprints import Named
 from gnothi.training import processes
-from gnothi.training.asking import Opening
+from gnothi.training.adapter import Tuning
 from gnothi.training.collecting import Finding
-from gnothi.training.job import Job, Sources, of_named, of_settings
+from gnothi.training.job import Job, Opening, Sources, of_named, of_settings
 from gnothi.training.memory import Memory, Passes, estimate, sizes_of
 from gnothi.training.reranker import stages
-from gnothi.training.reranker.pairs import CollectingPairs, Example, pairs
-from gnothi.training.reranker.settings import PairSettings, RerankerSettings
+from gnothi.training.reranker.pairs import CollectingPairs, Example, PairSettings, RerankerSettings, pairs
 from gnothi.training.run import Staged, Trained, changes, failures
-from gnothi.training.tuning import Tuning
 from gnothi.training.watch import Watch
 
 LAB = "lab"
@@ -45,6 +44,12 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         self.graph = job.or_lab(job.graph, lacking)
         self.named, self.recorded = {"graph": (KnowledgeGraph, self.graph)}, of_settings("pairs", self.settings.pairs)
         self.training = of_named(base=(Reranker, base)) | of_settings("training", self.settings, "pairs")
+
+    @property
+    def opens(self) -> Iterator[Named]:
+        """Only pairs with facts out of the model need the model."""
+        yield from (one for one in super().opens if self.settings.pairs.internal or one[0] is not LanguageModel)
+        yield Reranker, self.base
 
     def memory(self) -> Memory | None:
         full = Tuning(adapter="full")

@@ -3,17 +3,152 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput
 from gnothi.methods.steps.reflection import Subject, query, reflect, subjects
+from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel
 from gnothi.training.collecting import Collecting, Line
-from gnothi.training.reranker.labels import Concepts, drawn, labelled
-from gnothi.training.reranker.settings import PairSettings
-from gnothi.types import Passage, Question
+from gnothi.types import Fact, Passage, Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSettings:
+    """Which pairs of [question : internal knowledge : fact] are made of a training question."""
+
+    internal: bool = setting(True, "The model's own knowledge stands in the query, as where the method ranks.")
+    max_tokens: int = setting(100, "Tokens of what the model says about one entity.", at_least=1)
+    hops: int = setting(2, "Candidate facts are this many steps from what question and choices name.", at_least=1)
+    cap: int = setting(100, "Candidate facts of one node, at most.", at_least=1)
+    positives: int = setting(8, "Facts of a question that link to its gold choice, at most.", at_least=1)
+    linked: int = setting(8, "Negatives that link to a wrong choice, at most.", at_least=0)
+    alike: int = setting(16, "Negatives that say of others what a positive says, at most.", at_least=0)
+    near: int = setting(12, "Negatives that say other things of what is named or known, at most.", at_least=0)
+    random: int = setting(12, "Negatives drawn from the other candidates, at most.", at_least=0)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """How the cross-encoder is trained."""
+
+    seed: int = setting(0, "Split, order and new weights.", at_least=0)
+    epochs: int = setting(4, "Times that each pair is seen, at most.", at_least=1)
+    batch: int = setting(64, "Pairs per step; those of one question stand together.", at_least=1)
+    rows: int | None = setting(None, "Pairs in one pass of the model, where memory is short (none: all of a step).", at_least=1)
+    gradient_checkpointing: bool = setting(
+        False, "Compute activations again instead of keeping them: less memory, a third more time."
+    )
+    learning_rate: float = setting(2e-5, "Learning rate, falling linearly to zero.", at_least=0.0)
+    warmup: float = setting(0.1, "Share of the steps in which it rises.", at_least=0.0, at_most=1.0)
+    weight_decay: float = setting(0.01, "Weight decay.", at_least=0.0)
+    limit: int = setting(512, "Tokens of a pair; a longer query loses its end.", at_least=16)
+    validation: float = setting(0.1, "Share of the questions that is kept for validation.", at_least=0.01, at_most=0.5)
+    evaluate_every: int = setting(100, "Steps between two validations; each is a checkpoint.", at_least=1)
+    patience: int = setting(5, "Validations without a better one before training ends.", at_least=1)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.rows is not None and self.batch % self.rows:
+            raise ValueError(f"setting 'rows': got {self.rows}, expected a divisor of batch, which is {self.batch}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerSettings(TrainingSettings):
+    """Both, as the command line takes them: ``pairs.cap`` and the like for the first."""
+
+    pairs: PairSettings = PairSettings()
+
+
+# Which facts a re-ranker should rank high: those that link what a question names to its gold choice.
+#
+# The paper fine-tunes its cross-encoder on 500 training questions and does not say with which labels; this definition is
+# ours. A fact links two groups of nodes if it joins a node of one to a node of the other, or is one of two facts that do so
+# through a third node, which neither question nor choices name. Facts that link the question to its gold choice are
+# positives, those that link it to a wrong choice negatives. What a model says about the question's nodes names more nodes
+# (the first hop of two); one that joins such a node to the gold choice is a positive, too, and one that joins it to a wrong
+# choice a negative.
+@dataclass(frozen=True, slots=True)
+class Concepts:
+    """Nodes that a question names, that the gold choice and the wrong choices name, and that the model's knowledge of the
+    question's nodes names."""
+
+    asked: frozenset[str]
+    gold: frozenset[str]
+    wrong: frozenset[str]
+    known: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Facts in their order: positives; negatives that link to a wrong choice, that say of others what a positive says (the same
+    relation), that say other things of a node which a positive, the question, its choices or the model's knowledge names; and
+    the rest."""
+
+    positive: tuple[Fact, ...]
+    linked: tuple[Fact, ...]
+    alike: tuple[Fact, ...]
+    near: tuple[Fact, ...]
+    others: tuple[Fact, ...]
+
+
+def labelled(facts: Sequence[Fact], concepts: Concepts) -> Labels:
+    """Every fact in one of five groups. A node that two sides name counts for the gold choice before the wrong ones, and for a
+    choice before the question."""
+    gold = concepts.gold
+    wrong = concepts.wrong - gold
+    asked = concepts.asked - gold - wrong
+    known = concepts.known - gold - wrong
+    named = asked | gold | wrong
+    positive = linking(facts, asked, gold, named) | joining(facts, known, gold)
+    linked = (linking(facts, asked, wrong, named) | joining(facts, known, wrong)) - positive
+    said = {fact.relation for fact in positive}
+    around = named | known | {node for fact in positive for node in (fact.head, fact.tail)}
+    groups: dict[str, list[Fact]] = {name: [] for name in ("positive", "linked", "alike", "near", "others")}
+    for fact in facts:
+        if fact in positive or fact in linked:
+            groups["positive" if fact in positive else "linked"].append(fact)
+        elif fact.relation in said:
+            groups["alike"].append(fact)
+        else:
+            groups["near" if fact.head in around or fact.tail in around else "others"].append(fact)
+    return Labels(**{name: tuple(found) for name, found in groups.items()})
+
+
+def joining(facts: Sequence[Fact], one: Collection[str], other: Collection[str]) -> set[Fact]:
+    """Facts between a node of ``one`` and a node of ``other``."""
+    return {fact for fact in facts if (fact.head in one and fact.tail in other) or (fact.head in other and fact.tail in one)}
+
+
+def linking(facts: Sequence[Fact], one: Collection[str], other: Collection[str], named: Collection[str]) -> set[Fact]:
+    """Facts that join the two groups, by themselves or two of them through a node that is not ``named``."""
+    between = [_across(facts, group) for group in (one, other)]
+    middle = (between[0].keys() & between[1].keys()) - set(named)
+    return joining(facts, one, other).union(*(between[0][node] | between[1][node] for node in middle))
+
+
+def _across(facts: Sequence[Fact], group: Collection[str]) -> dict[str, set[Fact]]:
+    """node → the facts that join it to the group."""
+    found: dict[str, set[Fact]] = {}
+    for fact in facts:
+        for near, far in ((fact.head, fact.tail), (fact.tail, fact.head)):
+            if near in group:
+                found.setdefault(far, set()).add(fact)
+    return found
+
+
+def drawn(facts: Sequence[Fact], count: int, rng: random.Random) -> list[str]:
+    """The texts of at most ``count`` of the facts, in their order, each once."""
+    texts = list(dict.fromkeys(fact.text for fact in facts))
+    if len(texts) <= count:
+        return texts
+    return [texts[place] for place in sorted(rng.sample(range(len(texts)), count))]
+
 
 PAIRS = "pairs.jsonl"
 """A line holds ``question_id``, ``query``, ``positive`` and ``negative`` (texts of facts), ``candidates`` (how many facts were

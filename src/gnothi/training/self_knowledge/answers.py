@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gnothi.methods.steps.parsing import short_answer
+from gnothi.concurrency import gather
+from gnothi.filtering.leading import includes
+from gnothi.filtering.sentences import sentences_of
+from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, ask
-from gnothi.protocols import LanguageModel
+from gnothi.protocols import LanguageModel, Retriever
 from gnothi.runs.journal import read_lines
 from gnothi.training.collecting import Collecting, Finding, Line
 from gnothi.training.self_knowledge.reward import INDIFFERENT
 from gnothi.training.self_knowledge.settings import AnswerSettings
 from gnothi.types import Passage, Question
+
+
+# Sentences to be shown before training questions, so that a model learns to say whether it knows, given a sentence.
+#
+# Not in the paper: it trains without (SKILL-RAG, sections 4.1 and 4.2) and filters with a sentence in front (section 4.3),
+# which it takes the model to carry over.
+async def find(questions: Sequence[Question], retriever: Retriever, count: int, k: int) -> dict[str, tuple[Passage, ...]]:
+    """``count`` sentences for each question, by its id, of the best ``k`` passages, each under its passage's title.
+
+    Up to half of them (rounded up) hold a gold answer, the others none; where one kind is short, the other makes it up.
+    The same questions and index give the same sentences.
+    """
+
+    async def one(question: Question) -> tuple[Passage, ...]:
+        found = await retriever.search(question.text, k)
+        # One sentence may stand in several passages of a title.
+        alone = {(one.source.title, one.text): one.passage for one in sentences_of(scored.passage for scored in found)}
+        return choose(question, list(alone.values()), count)
+
+    return dict(zip((one.id for one in questions), await gather(*map(one, questions)), strict=True))
+
+
+def choose(question: Question, sentences: Sequence[Passage], count: int) -> tuple[Passage, ...]:
+    """``count`` of the sentences at random (all, where there are no more), as ``find`` says."""
+    shuffled = random.Random(question.id).sample(sentences, len(sentences))
+    holding = [one for one in shuffled if includes(one.text, question.answers)]
+    others = [one for one in shuffled if not includes(one.text, question.answers)]
+    first = holding[: max(-(-count // 2), count - len(others))]
+    return (*first, *others[: count - len(first)])
+
 
 ANSWERS = "answers.jsonl"
 """Lines of ``question_id``, ``question``, ``choices``, ``gold``, ``answers`` (the n sampled ones), ``correct`` (one truth value
@@ -65,7 +99,7 @@ async def sample(asked: Asked, model: LanguageModel, settings: AnswerSettings) -
     """What is found out about one question, which is put as every method puts it when it wants a short answer."""
     question = asked.question
     samples = await model.sample(ask(ANSWER, question, asked.passages), settings.n, settings.decoding)
-    answers = [short_answer(generation.text) for generation in samples.generations]
+    answers = [read_reply(generation.text).answer for generation in samples.generations]
     correct = [settings.correct(answer, question.answers, question.choices) for answer in answers]
     return {
         **_shown(asked.sentence),

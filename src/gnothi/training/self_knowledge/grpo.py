@@ -14,8 +14,8 @@ from trl.models.utils import disable_gradient_checkpointing
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from gnothi.training.finetuning import Validating
-from gnothi.training.self_knowledge.advantage import AdvantageRule
 from gnothi.training.self_knowledge.policy import Prompts
+from gnothi.training.self_knowledge.reward import AdvantageRule
 
 
 class SkillTrainer(Validating, GRPOTrainer):

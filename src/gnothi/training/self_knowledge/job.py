@@ -9,25 +9,22 @@ from typing import Any
 
 from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.prompts import ask
-from gnothi.models.demonstrated import demonstrated
 from gnothi.models.identity import declaration_of
 from gnothi.models.rendering import Plain
+from gnothi.models.wrappers import demonstrated
 from gnothi.protocols import Retriever
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.training import processes
-from gnothi.training.asking import Opening
+from gnothi.training.adapter import check
 from gnothi.training.collecting import Finding
 from gnothi.training.finetuning import require_libraries
-from gnothi.training.job import Job, Sources, of_settings
+from gnothi.training.job import Job, Opening, Sources, of_settings
 from gnothi.training.memory import Memory, Passes, of_model
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.self_knowledge import stages
-from gnothi.training.self_knowledge.answers import Answers, Asked, Familiar, sampling
-from gnothi.training.self_knowledge.contexts import find
-from gnothi.training.self_knowledge.figures import draw_familiarity
+from gnothi.training.self_knowledge.answers import Answers, Asked, Familiar, find, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings, SelfKnowledgeSettings
-from gnothi.training.self_knowledge.stages import BEST
-from gnothi.training.tuning import check
+from gnothi.training.self_knowledge.stages import BEST, draw_familiarity
 from gnothi.training.watch import Watch
 from gnothi.types import Question
 

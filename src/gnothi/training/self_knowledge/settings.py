@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, setting
 from gnothi.metrics import METRICS
-from gnothi.training.self_knowledge.advantage import AdvantageRule, EntropyWeighting
-from gnothi.training.self_knowledge.reward import Correctness
-from gnothi.training.tuning import Tuning
+from gnothi.training.adapter import Tuning
+from gnothi.training.self_knowledge.reward import AdvantageRule, Correctness, EntropyWeighting
 from gnothi.types import Decoding
 
 WarmStart = Literal["labels", "format", "none"]
@@ -62,6 +62,7 @@ class TrainingSettings(Tuning):
     warm_start_rate: float = setting(3e-4, "Learning rate of the supervised stage.", at_least=0.0)
     warm_start_batch: int = setting(32, "Questions per step of the supervised stage.", at_least=1)
     steps: int = setting(200, "Steps of reinforcement learning, at most.", at_least=1)
+    epochs: float | None = setting(None, "Times that each question is seen, at most, in place of steps (none).", at_least=0.01)
     questions: int = setting(16, "Questions per step.", at_least=1)
     replies: int = setting(8, "G: replies sampled per question.", at_least=2)
     balance: bool = setting(True, "Known and unknown questions are drawn equally often, however many there are of each.")
@@ -93,6 +94,11 @@ class TrainingSettings(Tuning):
             raise InvalidSetting(
                 f"setting 'evaluate_every': got {self.evaluate_every}, expected a multiple of updates, which is {self.updates}."
             )
+
+    def in_all(self, questions: int) -> int:
+        """Steps over so many training questions, at most; ``updates`` steps are taken on the replies to one draw."""
+        drawn = None if self.epochs is None else math.ceil(self.epochs * questions / self.questions)
+        return self.steps if drawn is None else max(1, drawn) * self.updates
 
     @property
     def rule(self) -> AdvantageRule:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models.engine.loading import Declaration, no_progress_bars
@@ -18,18 +21,116 @@ from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.training import finetuning, processes
-from gnothi.training.curve import Curve, Kept
-from gnothi.training.finetuning import Origin
-from gnothi.training.self_knowledge import warm_start
+from gnothi.training.adapter import adapted, merged, restore
+from gnothi.training.curve import BLUE, GREEN, RED, YELLOW, Curve, Kept, Panel, figure, save
+from gnothi.training.finetuning import Origin, silent
 from gnothi.training.self_knowledge.answers import Familiar
-from gnothi.training.self_knowledge.figures import PANELS
-from gnothi.training.self_knowledge.reward import Correctness, judge, reward
-from gnothi.training.self_knowledge.settings import TrainingSettings
-from gnothi.training.tuning import adapted, merged, restore
+from gnothi.training.self_knowledge.reward import INDIFFERENT, NO, YES, Correctness, judge, reward
+from gnothi.training.self_knowledge.settings import TrainingSettings, WarmStart
 from gnothi.training.watch import SILENT, Watch
 
 if TYPE_CHECKING:
     from gnothi.training.self_knowledge.policy import Prompts
+
+if TYPE_CHECKING:
+    from gnothi.training.self_knowledge.policy import Prompts
+
+
+FAMILIARITY = "familiarity.png"
+PANELS = (
+    Panel("reward", {"validation_reward": ("validation", BLUE)}, trained=("reward", "sampled")),
+    Panel('P("Yes")', {"yes_known": ("known", GREEN), "yes_unknown": ("unknown", RED), "auroc": ("AUROC", BLUE)}, share=True),
+    Panel(
+        "rates",
+        {"refusal": ("refusal (of known)", YELLOW), "hallucination": ("hallucination (Yes and wrong)", RED)},
+        share=True,
+    ),
+)
+
+
+def draw_familiarity(out: Path, rates: Sequence[float], n: int) -> None:
+    """A histogram of acc_rate, one bar per possible value of n answers, with the familiarity at which Yes is worth as much
+    as No. Raises MissingDependency without matplotlib."""
+    drawn = figure(5.2, 3.2)
+    axes = drawn.subplots()
+    values, counts = np.unique(np.round(np.asarray(rates, dtype=float) * n), return_counts=True)
+    axes.bar(values / n, counts, width=0.8 / n, color=BLUE)
+    axes.axvline(INDIFFERENT, color=RED, linestyle="--", linewidth=1, label="above: Yes is worth more than No")
+    axes.set(
+        xlabel=f"share of {n} sampled answers that are right", ylabel="questions", xlim=(-0.5 / n - 0.02, 1 + 0.5 / n + 0.02)
+    )
+    axes.legend(fontsize=8, frameon=False)
+    save(drawn, out / FAMILIARITY)
+
+
+# The short supervised stage before reinforcement learning: replies must occur before they can be rewarded.
+#
+# The paper has no such stage; a model that already replies in either form does without (``warm_start=none``).
+def replies(asked: Sequence[Familiar], kind: WarmStart, random_: random.Random) -> list[tuple[Familiar, str]]:
+    """What the model is shown: by familiarity (``labels``), or at random (``format``).
+
+    A Yes goes on with an answer that the model itself gave, so that no fact is taught: a right one, with ``labels``.
+    """
+    shown = []
+    for one in asked:
+        says_yes = one.known if kind == "labels" else random_.random() < 0.5
+        answer = one.answers[one.correct.index(True)] if kind == "labels" and one.known else one.answers[0]
+        shown.append((one, YES.format(answer=answer) if says_yes else NO))
+    return shown
+
+
+def order(asked: Sequence[Familiar], count: int, balance: bool, random_: random.Random) -> list[Familiar]:
+    """``count`` questions: one shuffled epoch after the other. Balanced, every second one is known, and the rarer kind comes
+    again sooner."""
+    if not balance:
+        return list(islice(_epochs(asked, random_), count))
+    kinds = [[one for one in asked if one.known is known] for known in (True, False)]
+    streams = [_epochs(kind, random_) for kind in kinds if kind]
+    return list(islice(chain.from_iterable(zip(*streams, strict=True)), count))
+
+
+def _epochs(asked: Sequence[Familiar], random_: random.Random) -> Iterator[Familiar]:
+    while True:
+        yield from random_.sample(asked, len(asked))
+
+
+def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path) -> None:
+    """Train ``model`` where it stands. The same arguments give the same weights."""
+    from accelerate import PartialState
+    from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments
+
+    from datasets import Dataset
+
+    random_ = random.Random(f"{settings.seed}/warm start")
+    chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, settings.balance, random_)
+    rows = [prompts.with_reply(one.asked, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
+    cpu = model.device.type == "cpu"
+    share = max(1, settings.warm_start_batch // PartialState(cpu=cpu).num_processes)
+    together = min(settings.rows or share, share)
+    arguments: Any = TrainingArguments
+    trainer: Any = Trainer(
+        model=model,
+        args=arguments(
+            output_dir=str(scratch),
+            max_steps=settings.warm_start_steps,
+            per_device_train_batch_size=together,
+            gradient_accumulation_steps=max(1, share // together),
+            gradient_checkpointing=settings.checkpoints(model),
+            learning_rate=settings.warm_start_rate,
+            lr_scheduler_type="linear",
+            seed=settings.seed,
+            use_cpu=cpu,
+            bf16=not cpu,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            logging_strategy="no",
+        ),
+        train_dataset=Dataset.from_dict({"input_ids": [ids for ids, _ in rows], "labels": [labels for _, labels in rows]}),
+        data_collator=DataCollatorForSeq2Seq(prompts.tokenizer, label_pad_token_id=-100),
+    )
+    silent(trainer).train()
+
 
 WARM_START = "warm-start"
 BEST = "validation_reward"
@@ -106,7 +207,7 @@ def _warm(out: Path, model: Any, prompts: Prompts, training: Sequence[Familiar],
     state.wait_for_everyone()
     if not ready:
         if settings.warm_start != "none":
-            warm_start.run(model, prompts, training, settings, temporary)
+            run(model, prompts, training, settings, temporary)
         if state.is_main_process:
             shutil.rmtree(temporary, ignore_errors=True)
             with no_progress_bars():
@@ -170,7 +271,8 @@ def _reinforce(
     own = processes.share(settings.questions * settings.replies, "settings 'questions' times 'replies'")
     rows = min(settings.rows or own, own)
     random_ = random.Random(f"{settings.seed}/order")
-    chosen = warm_start.order(training, settings.steps * settings.questions, settings.balance, random_)
+    steps = settings.in_all(len(training))
+    chosen = order(training, steps * settings.questions, settings.balance, random_)
     by_name = {one.asked.name: one for one in chosen}
     prompted = dataset(chosen)
     sampled_by: dict[str, Any] = {}
@@ -183,7 +285,7 @@ def _reinforce(
             "vllm_max_model_length": longest + settings.reply_tokens,
         }
     args = GRPOConfig(
-        **finetuning.arguments(curve.out, model, settings, settings.steps, BEST),
+        **finetuning.arguments(curve.out, model, settings, steps, BEST),
         per_device_train_batch_size=rows,
         per_device_eval_batch_size=settings.replies,
         gradient_accumulation_steps=own // rows,
@@ -210,7 +312,7 @@ def _reinforce(
         prompts=prompts,
         validate=validate,
     )
-    curve.run(finetuning.silent(trainer), settings.steps, trainer.is_world_process_zero())
+    curve.run(finetuning.silent(trainer), steps, trainer.is_world_process_zero())
 
 
 def _refuse_collapse(curve: Curve, settings: TrainingSettings) -> None:

@@ -1,0 +1,104 @@
+"""``gnothi.train``: what is learnt from training questions, or from a run over them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnothi.config import Given, Settings
+from gnothi.errors import UnknownName
+
+if TYPE_CHECKING:
+    from gnothi.models.remote.budget import Budget
+    from gnothi.training.job import Data
+    from gnothi.training.run import Trained
+
+_HERE = "gnothi.training."
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One thing that is trained: the class or function that trains it, what it is ``called``, how it is ``used`` ({} is the
+    folder), and which of the options that not all kinds have it ``takes``."""
+
+    target: str
+    called: str
+    used: str = "{}"
+    takes: tuple[str, ...] = ()
+    of_run: bool = False
+
+
+STAGED = ("findings", "collect_only")
+KINDS = {
+    "probe": Kind(f"{_HERE}probe.job:TrainableProbe", "probe"),
+    "self-knowledge": Kind(
+        f"{_HERE}self_knowledge.job:TrainableKnower",
+        "model",
+        "use it with --model {}",
+        ("index", *STAGED),
+    ),
+    "reader": Kind(
+        f"{_HERE}reader.job:TrainableReader",
+        "model",
+        "use it with --model {}",
+        ("method", "index", "graph", *STAGED),
+    ),
+    "reranker": Kind(
+        f"{_HERE}reranker.job:TrainableReranker",
+        "re-ranker",
+        "use it with --set reranker={}",
+        ("graph", "base", *STAGED),
+    ),
+    "utility-reference": Kind(
+        f"{_HERE}utility_reference:TrainableReference",
+        "reference",
+        takes=("index", "encoder"),
+    ),
+    "knowledge-reference": Kind(
+        f"{_HERE}knowledge_reference:train_by",
+        "reference",
+        takes=("encoder",),
+        of_run=True,
+    ),
+    "complexity": Kind(
+        f"{_HERE}complexity:train_by",
+        "classifier",
+        of_run=True,
+    ),
+}
+
+
+def train(
+    kind: str, data: Data | os.PathLike[str], out: str | os.PathLike[str], *, budget: Budget | None = None, **given: Any
+) -> Trained:
+    """Train a ``kind`` of ``gnothi train`` into the folder ``out``; the same call again resumes.
+
+    ``data``: training questions, or for ``knowledge-reference`` and ``complexity`` the folder of a run over them. ``given``:
+    ``settings``, a mapping, and what the options of the command say: ``model``, ``index``, ``graph``, ``limit`` and the like.
+    Raises UnknownName, InvalidSetting, InvalidInput, and what asking and training raise.
+    """
+    from gnothi.api.given import refuse_running_loop
+    from gnothi.training.run import Trained, run
+
+    refuse_running_loop("train()", "asyncio.to_thread(gnothi.train, ...)")
+    named = os.fspath(data) if isinstance(data, os.PathLike) else data
+    trains = trainer(kind)
+    if not KINDS[kind].of_run:
+        return run(trains.of(named, Path(out), **given), budget=budget)
+    settings = given.pop("settings", {})
+    if not isinstance(settings, Settings):
+        settings = Settings({key: Given(value, "settings") for key, value in settings.items()})
+    if extra := given.keys() - KINDS[kind].takes:
+        raise UnknownName(f"parameter of train {kind}", min(extra), ["settings", *KINDS[kind].takes])
+    return Trained(Path(out), 0, asdict(trains(Path(str(named)), Path(out), settings, **given)))
+
+
+def trainer(kind: str) -> Any:
+    """The ``Trainable`` that trains it; for one that learns ``of_run``, the function. Raises UnknownName."""
+    if kind not in KINDS:
+        raise UnknownName("training", kind, KINDS)
+    module, _, name = KINDS[kind].target.partition(":")
+    return getattr(importlib.import_module(module), name)

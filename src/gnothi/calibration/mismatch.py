@@ -1,0 +1,182 @@
+"""Where a calibration is refused, as made for another model, signal or settings; else its threshold is a method's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gnothi.calibration.file import Calibration
+from gnothi.config import as_text
+from gnothi.errors import InvalidSetting, OtherModel
+from gnothi.methods.planned import PlannedMethod, name_of
+from gnothi.methods.steps.gating import GateSpec
+from gnothi.models.identity import Identity, identify
+from gnothi.models.scheme import FORM
+from gnothi.signals.registry import SECTION
+
+_FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
+
+
+def calibrated(
+    methods: Sequence[PlannedMethod], found: Calibration, model: Any, ignore_mismatch: bool
+) -> tuple[tuple[PlannedMethod, ...], list[str]]:
+    """The methods, those that use the calibration's signal with its threshold, and what to tell of each. ``model`` is the main
+    one, by name or itself; ``ignore_mismatch``: also where the calibration was made for another model or with other settings.
+
+    Raises OtherModel, or InvalidSetting where no method uses the signal, where settings differ that scores depend on, or where
+    a threshold was given, too."""
+    gates = {method.name: gate for method in methods if (gate := method.gate)}
+    users = {name for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
+    if not users:
+        raise InvalidSetting(_nobody_uses(found, methods, gates))
+    changed, told = [], []
+    for method in methods:
+        if method.name in users:
+            gate = gates[method.name]
+            if not ignore_mismatch:
+                check_model(found, identity_of(method.speaker(model)))
+            before = method.given.get(gate.key)
+            if before is not None and before.layer:  # not from a file, which a calibration is above
+                raise InvalidSetting(
+                    f"<--calibration>: got a threshold from {found.source} and another one from {before.source}, expected one."
+                )
+            if not ignore_mismatch:
+                _check_settings(found, method.name, gate.settings)
+            values = gate.at(found.threshold)
+            method = method.changed(values, f"<--calibration {found.source}>")
+            told.append(_told(found, method.name, gate, values))
+        changed.append(method)
+    return tuple(changed), told
+
+
+def fits(found: Calibration, gate: GateSpec) -> bool:
+    """Whether it is for the gate's signal, and scores that depend on the same settings."""
+    if gate.signal != found.signal or found.fires != "above":
+        return False
+    try:
+        _check_settings(found, "", gate.settings)
+    except InvalidSetting:
+        return False
+    return True
+
+
+def identity_of(model: Any) -> Identity:
+    """Of a name, or of a model itself, of which nothing but its name is known."""
+    return identify(model) if isinstance(model, str) else Identity(name_of(model))
+
+
+def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
+    """A warning where the threshold was chosen on questions of that data set, else nothing."""
+    if not same_questions(found.dataset, found.data_fingerprint, dataset, fingerprint):
+        return ""
+    return (
+        f"the threshold of {found.source} was chosen on questions of {dataset}, so it does better on them than on others. "
+        "Evaluate on questions that it has not seen."
+    )
+
+
+def check_model(found: Calibration, model: Identity) -> None:
+    """Raises OtherModel unless it was made for this one."""
+    named = _named(found)
+    if not found.model.name:
+        raise OtherModel(
+            f"{named} does not say of which model it is (made from {found.dataset}), got {model.name!r}. "
+            "If it is this one, add <--ignore-mismatch>."
+        )
+    if not found.model.same(model):
+        same_name = found.model.name == model.name
+        got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
+        raise OtherModel(
+            f"{named} is of model {found.model.name!r}, got {got}. Thresholds do not carry over from one "
+            "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
+        )
+
+
+def check_computing(found: Calibration, precision: str | None, form: Mapping[str, str]) -> None:
+    """Raises OtherModel where the model computes in another precision (``auto`` takes the calibration's), or where prompts are
+    written otherwise than they were (``FORM``); what is not known of either is not compared."""
+    of = f"{_named(found)} is of model {found.model.name!r}"
+    if precision not in ("", "auto", None, found.precision) and found.precision:
+        raise OtherModel(
+            f"{of} in {found.precision}, got it in {precision}, which moves scores. Use "
+            f"<--set model.dtype={found.precision}>, calibrate in {precision}, or add <--ignore-mismatch>."
+        )
+    for key in FORM:
+        was, now = found.form.get(key), form.get(key)
+        if was and now and was != now:
+            raise OtherModel(
+                f"{of} with {key} {was}, got it with {key} {now}, which moves scores. Use <--set model.{key}={was}>, "
+                f"calibrate with {now}, or add <--ignore-mismatch>."
+            )
+
+
+def _named(found: Calibration) -> str:
+    return "this calibration" if found.path is None else f"the calibration {found.path}"
+
+
+def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, GateSpec]) -> str:
+    has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
+    keys = dict.fromkeys(f"<--set {gate.signal_key}=...>" for gate in gates.values() if gate.signal_key)
+    choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
+    return (
+        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
+        f"{', '.join(method.name for method in methods)} uses it ({has}). {choose} with <--method NAME>."
+    )
+
+
+def _told(found: Calibration, method: str, gate: GateSpec, values: Mapping[str, Any]) -> str:
+    """What the threshold rests on, as far as someone who uses it for the method has to know."""
+    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.tries else ""
+    others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
+    failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
+    return (
+        f"{method}: threshold {found.threshold:g} for {found.signal}{setting}, calibrated on {found.questions} questions of "
+        f"{found.dataset}{failed}{others}"
+    )
+
+
+def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> None:
+    """Raises InvalidSetting where they differ, or where the scores are of other parts of a reply."""
+    made_of, of = _form(found.settings), _form(got)
+    if made_of != of:
+        same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
+        raise InvalidSetting(
+            f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
+            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add "
+            "<--ignore-mismatch>."
+        )
+    for key, value in got.items():
+        before = key.removeprefix(f"{SECTION}.")
+        if before != key and before in found.settings:
+            raise InvalidSetting(
+                f"<--calibration>: {found.source} is of an older version: it says {before} = "
+                f"{as_text(found.settings[before])}, which is {key} now. Calibrate anew, or add <--ignore-mismatch>."
+            )
+        if key in found.settings and not _same(value, found.settings[key]):
+            raise InvalidSetting(
+                f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
+                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
+            )
+
+
+def _form(settings: Mapping[str, Any]) -> str:
+    """What is scored: as the setting says, the quizzes of a method that tries them several times, else a whole reply."""
+    return str(settings.get("form", "quizzes" if "tries" in settings else "simple"))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """As the file writes them: "none" for None, lists for tuples."""
+    return as_text(one) == as_text(tuple(other) if isinstance(other, list) else other)
+
+
+def same_questions(dataset: str, fingerprint: str, other: str, other_fingerprint: str) -> bool:
+    """Whether two data sets share questions, by name whatever their kind, or by fingerprint whatever they are called; an empty
+    fingerprint is not known."""
+    return _whole(dataset) == _whole(other) or bool(fingerprint and fingerprint == other_fingerprint)
+
+
+def _whole(dataset: str) -> str:
+    """A data set without the kind that follows its name; a file by its full path."""
+    path = Path(dataset)
+    return str(path.resolve()) if path.is_file() else dataset.partition(":")[0]

@@ -1,1 +1,0 @@
-"""Passages in tables of PostgreSQL."""

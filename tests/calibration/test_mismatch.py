@@ -1,0 +1,223 @@
+"""``--calibration FILE``: where a threshold may be used."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnothi import methods
+from gnothi.calibration.file import Calibration, read, write
+from gnothi.calibration.mismatch import calibrated, chosen_on
+from gnothi.config import read_settings
+from gnothi.errors import InvalidSetting, OtherModel
+from gnothi.methods.planned import PlannedMethod, plan_methods
+from gnothi.methods.steps.gating import scores_depend_on
+from gnothi.models.identity import identify
+from gnothi.models.settings import ModelSettings
+from gnothi.session.plan import Request, resolve
+from gnothi.signals.probe_folder import HEADER, LAB_FOLDER, WEIGHTS
+from tests.cli.test_calibrate import teach
+from tests.messages import refused
+
+Run = Callable[..., tuple[int, str, str]]
+
+REPLY = {"max_tokens", "reason"}
+SAMPLED = {"signal.samples", "signal.temperature", "signal.top_k", "signal.top_p"}
+STATE = {"signal.layer", "signal.site", "signal.position"}
+
+
+def calibration_of(path: Path, signal: str = "gram", settings: Mapping[str, Any] | None = None, **more: Any) -> Path:
+    write(Calibration("seakr", signal, -3.0, identify("lab"), "some", 100, "em", "", settings=settings or {}, **more), path)
+    return path
+
+
+def used(path: Path, method: str, *given: str) -> tuple[tuple[PlannedMethod, ...], list[str]]:
+    return calibrated(plan_methods([method], read_settings(overrides=given)), read(path), "lab", False)
+
+
+def worded(path: Path) -> Path:
+    """The laboratory's probe, of which only the part that reads wordings is left: the scripted model has other states."""
+    shutil.copytree(LAB_FOLDER, path)
+    (path / WEIGHTS).unlink()
+    header = path / HEADER
+    header.write_text(json.dumps(json.loads(header.read_text("utf-8")) | {"states": []}), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("signal", "wanted"),
+    [
+        ("gram", SAMPLED | STATE | {"signal.alpha"}),
+        ("consistency", SAMPLED),
+        ("perplexity", set()),
+        ("self_report", set()),
+        ("probe", {"signal.probe"}),
+        ("question", {"signal.probe"}),
+    ],
+)
+def test_scores_depend_on_what_their_signal_reads(signal: str, wanted: set[str]) -> None:
+    every = dict.fromkeys(REPLY | SAMPLED | STATE | {"signal.alpha", "signal.probe", "form", "k", "threshold"}, 1)
+    assert scores_depend_on(every, signal, methods.spec("seakr").gate).keys() == REPLY | wanted | {"form"}
+
+
+def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> None:
+    made = calibration_of(tmp_path / "made.toml", settings={"signal.layer": None, "form": "simple"})
+    assert read(made).settings == {"signal.layer": "none", "form": "simple"}
+    assert used(made, "compose", "gate=gram")[1]
+    with refused(InvalidSetting):
+        used(made, "compose", "gate=gram", "signal.layer=0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "given", "said"),
+    [
+        ({"form": "simple", "samples": 20}, "compose", ["gate=gram"], "samples = 20, which is signal.samples now"),
+        ({"form": "multi_hop"}, "compose", ["gate=gram"], "of single sentences (form = multi_hop), got method compose"),
+        ({"form": "simple"}, "seakr", [], "of whole replies, got method seakr with scores of single sentences"),
+        ({}, "seakr", [], r"Use form='simple', calibrate anew"),  # recorded outcomes are of whole replies
+        ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"], "is for scores of single quizzes"),
+        ({"form": "simple"}, "keqa", [], "got method keqa with scores of single quizzes"),
+    ],
+)
+def test_scores_of_sentences_are_none_of_whole_replies(
+    tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str], said: str
+) -> None:
+    signal = "consistency" if method == "keqa" or "signal=consistency" in given else "gram"
+    made = calibration_of(tmp_path / "made.toml", signal, settings)
+    with pytest.raises(InvalidSetting, match=re.escape(said)):
+        used(made, method, *given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "given"),
+    [({}, "compose", ["gate=gram"]), ({"form": "simple"}, "seakr", ["form=simple"]), ({"form": "multi_hop"}, "seakr", [])],
+)
+def test_the_same_form_will_do(tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str]) -> None:
+    assert used(calibration_of(tmp_path / "made.toml", "gram", settings), method, *given)[1]
+
+
+def test_the_panels_scores_are_those_of_a_gate(
+    scripted: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Also where the panel was given a probe, and the gate has another signal."""
+    known = teach(scripted)
+    run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
+    probe = worded(tmp_path / "probe")
+    panel = (
+        "--method",
+        "panel,rag",
+        "--set",
+        f"panel.signal.probe={probe}",
+        "--set",
+        "panel.signal.samples=4",
+        "--limit",
+        "40",
+    )
+    assert gnothi("eval", "lab:one_hop", *panel, "--out", run)[0] == 0
+    for measured, settings in (
+        ("gram", ("signal.samples=4",)),
+        ("perplexity", ()),
+        ("question", (f"signal.probe={probe}",)),
+        ("gram.residual.last", ("signal.samples=4", "signal.site=residual", "signal.position=last")),
+    ):
+        gnothi_json("calibrate", run, "--signal", measured, "--out", out)
+        signal = measured.partition(".")[0]
+        given = [part for one in (f"gate={signal}", *settings) for part in ("--set", one)]
+        code, _, err = gnothi("ask", known[0], "--method", "compose", *given, "--calibration", out)
+        assert (code, f"for {signal}, calibrated on 40 questions of lab:one_hop" in err) == (0, True), err
+
+
+@pytest.mark.parametrize(
+    ("failures", "answers_of", "told"),
+    [
+        (0, "", "calibrated on 100 questions of some"),
+        (0, "compose", "calibrated on 100 questions of some"),
+        (0, "panel", "calibrated on 100 questions of some, by the answers of panel"),
+        (5, "cot", "calibrated on 100 questions of some (5 more failed and had no part in it), by the answers of cot"),
+    ],
+)
+def test_what_a_threshold_rests_on_is_said_where_it_is_used(tmp_path: Path, failures: int, answers_of: str, told: str) -> None:
+    made = calibration_of(tmp_path / "made.toml", failures=failures, answers_of=answers_of)
+    assert used(made, "compose", "gate=gram")[1] == [f"compose: threshold -3 for gram, {told}"]
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "asked", "fingerprint", "warned"),
+    [
+        ("lab", "lab", "", True),
+        ("lab:one_hop", "lab", "", True),
+        ("lab-train", "lab", "0123", False),
+        ("some.jsonl", "other.jsonl", "4567", True),
+        ("some.jsonl", "other.jsonl", "", False),
+    ],
+)
+def test_questions_that_a_threshold_was_chosen_on(
+    tmp_path: Path, calibrated: str, asked: str, fingerprint: str, warned: bool
+) -> None:
+    made = replace(read(calibration_of(tmp_path / "made.toml")), dataset=calibrated, data_fingerprint="4567")
+    write(made, tmp_path / "made.toml")
+    assert ("was chosen on questions of" in chosen_on(read(tmp_path / "made.toml"), asked, fingerprint)) is warned
+
+
+@pytest.mark.parametrize(
+    ("precision", "given", "ignore_mismatch", "opened"),
+    [
+        ("", "auto", False, "auto"),
+        ("bfloat16", "auto", False, "bfloat16"),
+        ("bfloat16", "bfloat16", False, "bfloat16"),
+        ("bfloat16", "float32", True, "float32"),
+        ("bfloat16", "float32", False, None),
+    ],
+)
+def test_the_model_computes_as_it_was_calibrated(
+    tmp_path: Path, precision: str, given: str, ignore_mismatch: bool, opened: str | None
+) -> None:
+    file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, precision=precision)
+    assert read(file).precision == precision
+    overrides = () if given == "auto" else (f"model.dtype={given}",)
+    request = Request(settings=read_settings(overrides=overrides), calibration=file, ignore_mismatch=ignore_mismatch)
+    if opened is None:
+        with pytest.raises(OtherModel, match=r"in bfloat16, got it in float32.*calibrate in float32"):
+            resolve(request)
+    else:
+        settings = resolve(request).models["lab"]
+        assert isinstance(settings, ModelSettings)
+        assert settings.dtype == opened
+
+
+@pytest.mark.parametrize(
+    ("key", "was", "given", "ignore_mismatch", "refused"),
+    [
+        ("thinking", "", "on", False, False),
+        ("thinking", "off", "off", False, False),
+        ("thinking", "off", "on", False, True),
+        ("thinking", "high", "off", False, True),
+        ("thinking", "off", "on", True, False),
+        ("renderer", "plain", "plain", False, False),
+        ("renderer", "auto", "plain", False, True),
+        ("renderer", "plain", "chat", False, True),
+        ("demonstrations", "auto", "skill-rag", False, True),
+        ("demonstrations", "skill-rag", "skill-rag", False, False),
+        ("demonstrations", "auto", "skill-rag", True, False),
+    ],
+)
+def test_prompts_have_the_form_that_was_calibrated(
+    tmp_path: Path, key: str, was: str, given: str, ignore_mismatch: bool, refused: bool
+) -> None:
+    file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, form={key: was} if was else {})
+    assert read(file).form == ({key: was} if was else {})
+    request = Request(
+        settings=read_settings(overrides=(f"model.{key}={given}",)), calibration=file, ignore_mismatch=ignore_mismatch
+    )
+    if refused:
+        with pytest.raises(OtherModel, match=rf"with {key} {was}, got it with {key} {given}"):
+            resolve(request)
+    else:
+        resolve(request)
