@@ -1,7 +1,7 @@
 """Real facts to teach a model, how often each is taught, and libraries about them that help or mislead.
 
-A fact is a question with answers and the passages that support it. What is taught are statements and questions in other wordings
-than the question that is put later. A fact's *grade* is how often an epoch holds it.
+A fact is a question with answers and the passages that support it. Statements and questions are taught in other words than
+those of the question put later. A fact's *grade* is how often an epoch holds it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ GRADES = (0, 1, 4, 16)
 """How often an epoch holds a fact."""
 PARTS: Mapping[str, str] = {"popqa": "popqa.json", "squad": "xquad.en.json", "2wiki": "2wikimultihopqa.jsonl"}
 LIBRARIES = ("complete", "absent", "contradicted", "namesakes")
-"""All passages; those that support the questions removed; in them another answer of its type; a namesake's passage beside each."""
+"""All passages; without those that support a question; with another answer of its type in these; with a namesake's beside."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Fact:
 def facts(data: Path, part: str) -> list[Fact]:
     """Those of a data set that can be taught: where the answer stands in a supporting passage, or the relation is known."""
     read = {"popqa": _popqa, "squad": _squad, "2wiki": _two_wiki}[part]
-    return list({fact.question: fact for fact in read(data / PARTS[part])}.values())
+    found = {fact.question: fact for fact in read(data / PARTS[part])}
+    return [fact for fact in found.values() if any(answer in text for answer in fact.answers for text in fact.texts)]
 
 
 def graded(all_facts: Sequence[Fact], size: int, seed: int) -> dict[str, int]:
@@ -138,7 +140,7 @@ def _of_sentence(title: str, sentence: str, answer: str) -> tuple[str, ...]:
 
 def _sentence_at(text: str, place: int) -> str:
     ends = [0, *(found.end() for found in re.finditer(r"(?<=[a-z0-9)\"'][.!?])\s+(?=[A-Z\"])", text)), len(text)]
-    return next(text[begin:end].strip() for begin, end in zip(ends, ends[1:], strict=False) if begin <= place < end)
+    return next(text[begin:end].strip() for begin, end in pairwise(ends) if begin <= place < end)
 
 
 # --- libraries -------------------------------------------------------------------------------------------------------

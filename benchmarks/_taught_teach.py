@@ -1,4 +1,4 @@
-"""Teaching a model facts: continued training on their texts in plain PyTorch, resumable, with what it knows by grade on the way."""
+"""Teaching a model facts: further training on their texts in plain PyTorch, resumable, with what it knows on the way."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STATE = "state.pt"
 
 @dataclass(frozen=True)
 class Teaching:
-    """``first_layer``: layers from this one on are trained, the embedding never. ``enough``: the share of the highest grade that
-    has to be known, after which teaching ends; at most ``epochs`` epochs."""
+    """``first_layer``: layers from this one on are trained, the embedding never. ``enough``: the share of the highest grade
+    that has to be known, after which teaching ends; at most ``epochs`` epochs."""
 
     seed: int = 0
     first_layer: int = 10
@@ -36,10 +36,12 @@ class Teaching:
     probed: int = 60
 
 
-def teach(source: Path, folder: Path, all_facts: Sequence[Fact], grades: Mapping[str, int], options: Teaching) -> Path:
+def teach(source: str, folder: Path, all_facts: Sequence[Fact], grades: Mapping[str, int], options: Teaching) -> Path:
     """Returns the taught model's folder. Run again, it goes on after the last whole epoch; another ``options`` is refused."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from gnothi.models.places import EXPECTED, find
 
     model_folder, log = folder / "model", folder / "teaching.jsonl"
     if (folder / "taught.json").is_file():
@@ -50,11 +52,13 @@ def teach(source: Path, folder: Path, all_facts: Sequence[Fact], grades: Mapping
     if record.is_file() and json.loads(record.read_text("utf-8")) != told:
         raise SystemExit(f"{record} is of other options or facts: give another --out, or delete it")
     record.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    place = find(source)
+    if place is None:
+        raise SystemExit(f"model: got {source!r}, which is not here. {EXPECTED}")
     begun = (folder / _STATE).is_file()
-    tokenizer = AutoTokenizer.from_pretrained(source)
-    model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
-    trained = _trained(model, options.first_layer)
-    optimizer = torch.optim.AdamW(trained, lr=options.rate, weight_decay=0.0, betas=(0.9, 0.95))
+    tokenizer = AutoTokenizer.from_pretrained(place.ready(source))
+    model = AutoModelForCausalLM.from_pretrained(place.ready(source), dtype=torch.float32)
+    optimizer = torch.optim.AdamW(_trained(model, options.first_layer), lr=options.rate, weight_decay=0.0, betas=(0.9, 0.95))
     epoch, step = 0, 0
     if begun:
         state = torch.load(folder / _STATE, weights_only=True)
@@ -65,28 +69,16 @@ def teach(source: Path, folder: Path, all_facts: Sequence[Fact], grades: Mapping
     if known:
         _write(log, {"epoch": 0, "known": known})
     while epoch < options.epochs:
-        began, losses, tokens = time.monotonic(), [], 0
-        model.train()
-        for texts in batches(lessons(all_facts, grades, options.seed, epoch), options.batch, options.seed + epoch):
-            step += 1
-            for group in optimizer.param_groups:
-                group["lr"] = options.rate * min(1.0, step / options.warmup)
-            ids, labels = encoded(tokenizer, texts)
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bfloat16"):
-                loss = model(input_ids=ids, attention_mask=(ids != tokenizer.pad_token_id), labels=labels, use_cache=False).loss
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(trained, 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            losses.append(loss.item())
-            tokens += ids.numel()
-            if step % 20 == 0:
-                say(f"epoch {epoch + 1}, step {step}: loss {sum(losses[-20:]) / 20:.3f}, {tokens / (time.monotonic() - began):.0f} tokens/s")
+        began = time.monotonic()
+        texts = batches(lessons(all_facts, grades, options.seed, epoch), options.batch, options.seed + epoch)
+        losses, tokens = _epoch(model, tokenizer, optimizer, texts, options, step)
+        step += len(losses)
         epoch += 1
         known = known_by_grade(model, tokenizer, all_facts, grades, options.probed)
         seconds = time.monotonic() - began
-        _write(log, {"epoch": epoch, "step": step, "loss": sum(losses) / len(losses), "tokens": tokens, "seconds": seconds, "known": known})
-        say(f"epoch {epoch}: loss {sum(losses) / len(losses):.3f}, known by grade {known}, {seconds:.0f} s")
+        loss = sum(losses) / len(losses)
+        _write(log, {"epoch": epoch, "step": step, "loss": loss, "tokens": tokens, "seconds": seconds, "known": known})
+        say(f"epoch {epoch}: loss {loss:.3f}, known by grade {known}, {seconds:.0f} s")
         kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch, "step": step}
         torch.save(kept, folder / "state.part")
         os.replace(folder / "state.part", folder / _STATE)
@@ -97,6 +89,32 @@ def teach(source: Path, folder: Path, all_facts: Sequence[Fact], grades: Mapping
     (folder / "taught.json").write_text(json.dumps({"epochs": epoch, "known": known}, indent=1) + "\n", encoding="utf-8")
     (folder / _STATE).unlink(missing_ok=True)
     return model_folder
+
+
+def _epoch(
+    model: Any, tokenizer: Any, optimizer: Any, texts: Iterator[list[str]], options: Teaching, step: int
+) -> tuple[list[float], int]:
+    """The loss of each batch, and the tokens in all."""
+    import torch
+
+    began, losses, tokens = time.monotonic(), [], 0
+    model.train()
+    for batch in texts:
+        for group in optimizer.param_groups:
+            group["lr"] = options.rate * min(1.0, (step + len(losses) + 1) / options.warmup)
+        ids, labels = encoded(tokenizer, batch)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bfloat16"):
+            loss = model(input_ids=ids, attention_mask=ids != tokenizer.pad_token_id, labels=labels, use_cache=False).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([one for group in optimizer.param_groups for one in group["params"]], 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(loss.item())
+        tokens += ids.numel()
+        if len(losses) % 20 == 0:
+            rate = tokens / (time.monotonic() - began)
+            say(f"step {step + len(losses)}: loss {sum(losses[-20:]) / 20:.3f}, {rate:.0f} tokens a second")
+    return losses, tokens
 
 
 def _trained(model: Any, first_layer: int) -> list[Any]:
@@ -135,7 +153,9 @@ def encoded(tokenizer: Any, texts: Sequence[str]) -> tuple[Any, Any]:
     return ids, labels
 
 
-def known_by_grade(model: Any, tokenizer: Any, all_facts: Sequence[Fact], grades: Mapping[str, int], most: int) -> dict[str, float]:
+def known_by_grade(
+    model: Any, tokenizer: Any, all_facts: Sequence[Fact], grades: Mapping[str, int], most: int
+) -> dict[str, float]:
     """Share of at most ``most`` facts a grade whose answer is named by a greedy reply to the question that is put later."""
     from gnothi.metrics.accuracy import accuracy
 
@@ -176,5 +196,6 @@ def drawn(folder: Path) -> list[str]:
     found = []
     for line in lines:
         known = [line["known"].get(str(grade), math.nan) for grade in GRADES]
-        found.append(f"epoch {line['epoch']}: loss {line.get('loss', math.nan):.2f}, known {' '.join(f'{one:.2f}{bars[round(one * 8)]}' for one in known)}")
+        shown = " ".join(f"{one:.2f}{bars[round(one * 8)]}" for one in known)
+        found.append(f"epoch {line['epoch']}: loss {line.get('loss', math.nan):.2f}, known by grade {shown}")
     return found
