@@ -65,9 +65,13 @@ class Plan:
 def prepare(plan: Plan) -> None:
     """Write the splits of each part and the passages of each library; what stands there already has to be the same."""
     told = plan.facts()
+    training = []
     for part, (all_facts, grades) in told.items():
-        for name, lines in splits(all_facts, grades).items():
-            _write(plan.folder / part / f"{name}.jsonl", lines)
+        dealt = splits(all_facts, grades)
+        training += dealt["training"]
+        for name in ("calibration", "test"):
+            _write(plan.folder / part / f"{name}.jsonl", dealt[name])
+    _write(plan.folder / "training.jsonl", training)
     everyone = [fact for all_facts, grades in told.values() for fact in all_facts if fact.id in grades]
     found = list(passages(plan.data))
     for kind in plan.libraries:
@@ -113,22 +117,15 @@ def commands(plan: Plan, best: Mapping[tuple[str, str], tuple[str, float]]) -> I
             f"index {kind}",
             ["index", "build", str(plan.folder / kind / "passages.jsonl"), "--out", str(plan.folder / kind / "index")],
         )
+    probe = plan.folder / "probe"
+    yield (
+        "probe",
+        ["train", "probe", str(plan.folder / "training.jsonl"), *opened, "--out", str(probe), "--set", f"metric={METRIC}"],
+    )
+    learnt = ["--set", f"panel.signal.probe={probe}"] if _there(probe) else []
     for part in plan.parts:
         folder = plan.folder / part
-        probe = str(folder / "probe")
-        yield (
-            f"probe {part}",
-            ["train", "probe", str(folder / "training.jsonl"), *opened, "--out", probe, "--set", f"metric={METRIC}"],
-        )
-        from_memory = [
-            "--method",
-            ",".join(FROM_MEMORY),
-            *opened,
-            "--set",
-            "panel.reason=false",
-            "--set",
-            f"panel.signal.probe={probe}",
-        ]
+        from_memory = ["--method", ",".join(FROM_MEMORY), *opened, "--set", "panel.reason=false", *learnt]
         for name in ("calibration", "test"):
             yield (
                 f"memory {part} {name}",
@@ -142,8 +139,13 @@ def commands(plan: Plan, best: Mapping[tuple[str, str], tuple[str, float]]) -> I
                     f"rag {part} {kind} {name}",
                     ["eval", str(folder / f"{name}.jsonl"), "--method", "rag", *asked, "--out", out],
                 )
-            for row in plan.methods:
+            for row in plan.methods if _there(probe) else (name for name in plan.methods if name != "probe_gate"):
                 yield from _row(plan, part, kind, row, asked, best)
+
+
+def _there(probe: Path) -> bool:
+    """Where the model knows too little, or too much, none can be trained."""
+    return (probe / "probe.json").is_file()
 
 
 def _row(
@@ -157,7 +159,7 @@ def _row(
         signal, threshold = best.get((part, kind), ("SIGNAL", 0.0))
         more += ["--set", f"gate={signal}", "--set", f"gate_threshold={threshold!r}"]
     if row == "probe_gate" or (row == "best_signal" and best.get((part, kind), ("",))[0] in ("probe", "question")):
-        more += ["--set", f"signal.probe={folder / 'probe'}"]
+        more += ["--set", f"signal.probe={plan.folder / 'probe'}"]
     if row == "adaptive_rag":
         classifier, run = str(folder / kind / "classifier"), str(folder / kind / "outcomes")
         yield (
