@@ -121,6 +121,33 @@ class Polygraph(Contender):
         return [len(tokens) for tokens in statistics["sample_tokens"][0]]
 
 
+class VLLM(Contender):
+    """Greedy and n = k samples by vLLM of the same model, saved to a folder. Without states, which it does not give."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        import tempfile
+
+        from vllm import LLM, SamplingParams  # type: ignore[import-not-found,unused-ignore]
+        from vllm import __version__ as version
+
+        self._folder = tempfile.TemporaryDirectory()
+        self.model.save_pretrained(self._folder.name)
+        self.tokenizer.save_pretrained(self._folder.name)
+        device, dtype = self.model.device.type, str(self.model.dtype).removeprefix("torch.")
+        self.model.to("cpu")
+        more = {"gpu_memory_utilization": 0.6} if device == "cuda" else {}
+        self.llm = LLM(self._folder.name, dtype=dtype, max_model_len=8192, enable_prefix_caching=False, **more)
+        self.sampling = SamplingParams
+        self.about = f"vLLM {version}: greedy, then n = k samples; without the states, which it does not give"
+
+    def run(self, number: int) -> list[int]:
+        greedy = self.sampling(temperature=0.0, max_tokens=self.tokens)
+        drawn = self.sampling(n=self.k, temperature=1.0, top_k=TOP_K, top_p=TOP_P, max_tokens=self.tokens)
+        outs = self.llm.generate([self.text(number)] * 2, [greedy, drawn], use_tqdm=False)
+        return [len(one.token_ids) for out in outs for one in out.outputs]
+
+
 class Ours(Contender):
     """Greedy and samples asked for at once through the model protocol, and U of the states, as SeaKR does."""
 
@@ -180,6 +207,7 @@ CONTENDERS: dict[str, type[Contender]] = {
     "library": Naive,
     "polygraph": Polygraph,
     "procedure": Procedure,
+    "vllm": VLLM,
 }
 
 

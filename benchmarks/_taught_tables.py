@@ -209,10 +209,9 @@ def _line(ours: Floats, never: Floats, always: Floats, searches: float | None, t
 def _costs(plans: Sequence[Plan], name: str, kind: str) -> tuple[float, float]:
     """Searches and tokens a question."""
     rows = [row for plan, part, _ in _each(plans) if _done(plan, part, kind, name) for row in rows_of(plan, part, kind, name)]
-    kept = [row.usage for row in rows if not row.failed]
-    return float(np.mean([one.retrievals for one in kept])), float(
-        np.mean([one.prompt_tokens + one.generated_tokens for one in kept])
-    )
+    kept = [row.cost for row in rows if not row.failed]
+    tokens = [one["prompt_tokens"] + one["generated_tokens"] for one in kept]
+    return float(np.mean([one["retrievals"] for one in kept])), float(np.mean(tokens))
 
 
 def signals(plans: Sequence[Plan]) -> list[str]:

@@ -10,6 +10,7 @@ continuation has the same length. Contenders are
   library     greedy `generate`, then `generate(num_return_sequences=k, output_hidden_states=True)`
   polygraph   LM-Polygraph's sampling calculator and EigenScore estimator, run by --polygraph PYTHON, an interpreter in whose
               environment `lm-polygraph` is installed; without it `procedure`, a reproduction of what they do in our own words
+  vllm        greedy and n = k samples by vLLM, without states, run by --vllm PYTHON; its memory is not counted
 Each runs in a process of its own; rounds are interleaved, each begun by another contender. In a round the quick ones (floor,
 ours) run --inner times and count with their median. Extra memory is the peak of the process's own memory during the first full
 prompt above what it holds with the model loaded and used once on a few tokens (for `ours, warm` it spans both prompts). It is
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -100,8 +102,10 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
     settings |= {"total": total, "static": static}
     pythons = dict.fromkeys((*QUICK, "library"), sys.executable)
     pythons |= {"polygraph": given.polygraph} if given.polygraph else {"procedure": sys.executable}
+    pythons |= {"vllm": given.vllm} if given.vllm else {}
     expected = {name: 1 if name == "floor" else given.k + (name not in ("polygraph", "procedure")) for name in pythons}
-    memory = {name: extra_memory(name, settings, python) for name, python in pythons.items()}
+    # vLLM takes a share of the card's memory at once, whatever it needs.
+    memory = {name: extra_memory(name, settings, python) for name, python in pythons.items() if name != "vllm"}
     with ExitStack() as stack:
         say(f"prompt of {total} tokens: starting {', '.join(pythons)}")
         workers = {name: Worker.start(name, settings, python) for name, python in pythons.items()}
@@ -177,7 +181,7 @@ def lines(results: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> li
             seconds = statistics.median(one[name] for one in result["seconds"])
             faster = [str(by[name]) if name in by else "" for by in result["faster_than"].values()]
             cpu = shown(result["cpu_multiples_of_floor"][name].median)
-            rows.append([name, shown(seconds), str(multiple), cpu, *faster, shown(result["extra_mb"][name])])
+            rows.append([name, shown(seconds), str(multiple), cpu, *faster, shown(result["extra_mb"].get(name, math.nan))])
         rivals = [f"faster than {name}" for name in result["faster_than"]]
         out += table(["", "seconds", "x floor", "x floor, CPU time", *rivals, "extra MB"], rows)
         shares = ", ".join(f"{name} {share:.1%}" for name, share in result["memory_share_of_library"].items())
@@ -196,10 +200,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--hidden", type=int, default=512, help="its hidden size, a multiple of 64 [%(default)s]")
     parser.add_argument("--device", default="cpu", help="cpu (float32) or cuda (bfloat16) [%(default)s]")
     parser.add_argument("--polygraph", metavar="PYTHON", help="an interpreter that can import lm_polygraph")
+    parser.add_argument("--vllm", metavar="PYTHON", help="an interpreter that can import vllm")
     given = parser.parse_args(argv)
     sizes = [(int(total), int(static)) for total, _, static in (size.partition(":") for size in given.sizes.split(","))]
     results = [measure(total, static, given) for total, static in sizes]
-    options = {key: value for key, value in vars(given).items() if key not in ("json", "polygraph")}
+    options = {key: value for key, value in vars(given).items() if key not in ("json", "polygraph", "vllm")}
     document = {"benchmark": "uncertainty", "machine": machine(), "options": options, "results": results}
     publish(as_json(document), lines(results, given), given.json)
 
