@@ -84,7 +84,10 @@ def _do(step: Step, seconds: float) -> dict[str, Any]:
         found["rows"] = _rows(step.run)
     else:
         found["document"] = json.loads(made.stdout)
-    say(f"{step.name}: exit code {made.returncode}, {found['seconds']:.0f} s")
+    say(
+        f"{step.name}: exit code {made.returncode}, {found['seconds']:.0f} s"
+        + (f"\n{made.stderr[-600:]}" if made.returncode else "")
+    )
     return found
 
 
@@ -115,7 +118,7 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
         command = ("-m", "benchmarks.uncertainty", "--device", options.device, *shape, *sizes, *rivals, "--json")
         yield Step(f"uncertainty, {name}", minutes, command)
     folder = options.out.with_suffix("")
-    models = {"lab": ("lab", "lab-test")} if tiny else {}
+    models = {"lab": ("lab", "lab")} if tiny else {}
     data = options.data or find_data()
     for part in PARTS if data and not tiny else ():
         models |= {
