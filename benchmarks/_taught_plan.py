@@ -120,7 +120,18 @@ def commands(plan: Plan, best: Mapping[tuple[str, str], tuple[str, float]]) -> I
     probe = plan.folder / "probe"
     yield (
         "probe",
-        ["train", "probe", str(plan.folder / "training.jsonl"), *opened, "--out", str(probe), "--set", f"metric={METRIC}"],
+        [
+            "train",
+            "probe",
+            str(plan.folder / "training.jsonl"),
+            *opened,
+            "--out",
+            str(probe),
+            "--set",
+            f"metric={METRIC}",
+            "--set",
+            "reason=false",
+        ],
     )
     learnt = ["--set", f"panel.signal.probe={probe}"] if _there(probe) else []
     for part in plan.parts:
