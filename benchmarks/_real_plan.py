@@ -135,7 +135,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
     """(what for, arguments of ``gnothi``) in order. ``best`` is the signal that ``best_signal`` gates by, once it is known."""
     from gnothi.signals import registry
 
-    learnt = {name for name in registry.names() if registry.reads_probe(name)}
+    learnt = {name for name in registry.names() if registry.reads_probe(name) or registry.counts(name)}
     index, folder = str(given.out / "index"), given.out / part
     split = {name: str(folder / f"{name}.jsonl") for name in SPLITS}
     opened = ["--model", given.model, *given.extra]

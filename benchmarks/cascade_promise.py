@@ -24,9 +24,10 @@ from benchmarks._shared import publish, say, table
 from gnothi.calibration.compare import read
 from gnothi.calibration.learned import gate_of, known_of
 from gnothi.calibration.learned_records import Prices
+from gnothi.errors import PromiseRefused
 from gnothi.report.numbers import share
 from gnothi.stats.arrays import Floats, Mask
-from gnothi.stats.cascade import Cascade, promised_cascade
+from gnothi.stats.cascade import Cascade, promise
 from gnothi.stats.guarantee import EPSILON
 
 SETS = ("nq", "trivia", "hotpotqa", "2wikimultihopqa")
@@ -63,8 +64,9 @@ def measure(
         if not gate(x[chosen]).second.any():
             refused += 1
             continue
-        found = promised_cascade(gate, x[chosen], first[chosen], second[chosen], error, harm, EPSILON, draw)
-        if found is None:
+        try:
+            found = promise(gate, x[chosen], first[chosen], second[chosen], error, harm, EPSILON, draw)
+        except PromiseRefused:
             refused += 1
             continue
         decided = found.cascade(x)

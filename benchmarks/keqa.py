@@ -1,9 +1,8 @@
 """KEQA on the laboratory: does consistency tell what the model knows, and what does concurrency save?
 
-Parts: known, speed (--part, repeat; default: both); judges (table 2: --judge MODEL, repeat; --questions SET): pairs of answers,
-labelled anew by the model itself in place of GPT-3.5, and how many of these labels each judge gives. --n questions, --json for
-programs. Questions are those that `gnothi eval lab:KIND` takes (seed 0), unless --seed says otherwise. What KEQA's parts are
-worth, and its sweeps: `gnothi reproduce` with keqa, keqa_alpha and keqa_k.
+Parts: known, speed (--part, repeat; default: both). --n questions, --json for programs. Questions are those that
+`gnothi eval lab:KIND` takes (seed 0), unless --seed says otherwise. What KEQA's parts are
+worth, its sweeps and its judge: `gnothi reproduce` with keqa, keqa_alpha, keqa_k and keqa/table2.
 """
 
 from __future__ import annotations
@@ -13,35 +12,25 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from gnothi import events, lab, methods
 from gnothi.concurrency import gather
-from gnothi.methods.steps.parsing import read_reply
-from gnothi.methods.steps.prompts import ANSWER, EQUIVALENT, ask
-from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import score
-from gnothi.metrics.bertscore import BertScore
 from gnothi.models import load_model, settings_class
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.wrappers import Traced
 from gnothi.seeding import question_scope
-from gnothi.session.data import load_questions
-from gnothi.signals.judge import says_yes
-from gnothi.signals.replies import normalized, says_nothing
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.intervals import mean_interval
 from gnothi.types import Decoding, Generation, Prompt, Question, Samples, StateSpec
 
 PARTS = ("known", "speed")
-JUDGES = "judges"
-TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,39 +178,6 @@ def curve(agreement: Sequence[float], direct: Sequence[Outcome]) -> dict[str, di
     }
 
 
-async def judges(
-    model: LanguageModel,
-    named: Mapping[str, LanguageModel],
-    asked: Sequence[Question],
-    alike: Callable[[Sequence[str], Sequence[str]], Sequence[float]] | None = None,
-) -> dict[str, Any]:
-    """Of each question the first of five sampled answers beside each other one that is spelt otherwise. ``all alike``: the
-    larger share of the two labels, which a judge has that always says the same. ``alike`` (BERTScore) calls two the same from
-    the threshold on that is best for these very pairs: the paper prints none."""
-    decoding = Decoding(32, temperature=1.0, stop=SHORT_STOPS)
-
-    async def pairs(question: Question) -> list[Prompt]:
-        with question_scope(0, question.id):
-            samples = await model.sample(ask(ANSWER, question), TRIES, decoding)
-        texts = [text for one in samples.generations if not says_nothing(text := read_reply(one.text, question.text).answer)]
-        forms = {normalized(text): text for text in reversed(texts)}
-        others = [text for form, text in forms.items() if texts and form != normalized(texts[0])]
-        return [Prompt(EQUIVALENT, question.text, choices=(texts[0], other)) for other in others]
-
-    found = [prompt for own in await gather(*map(pairs, asked)) for prompt in own]
-    labels = [await says_yes(model, prompt) for prompt in found]
-    result: dict[str, Any] = {"questions": len(asked), "pairs": len(found), "the same": sum(labels)}
-    result["all alike"] = max(sum(labels), len(labels) - sum(labels)) / max(len(labels), 1)
-    for name, judge in named.items():
-        agree = [float(await says_yes(judge, prompt) == label) for prompt, label in zip(found, labels, strict=True)]
-        result[name] = {"right": fmean(agree) if agree else None, "interval": mean_interval(agree)}
-    if alike is not None and found:
-        scores = alike([one.choices[0] for one in found], [one.choices[1] for one in found])
-        right = [fmean((score >= bar) == label for score, label in zip(scores, labels, strict=True)) for bar in (*scores, 2.0)]
-        result["BERTScore"] = {"right, at its best threshold": max(right), "AUROC": auroc(scores, labels)}
-    return result
-
-
 def row(rows: Sequence[Outcome]) -> dict[str, Any]:
     """Means over questions; searches and calls per question, ``searched`` the share of questions with a search."""
     return {
@@ -244,33 +200,15 @@ async def measure(spec: str, n: int, seed: int, parts: Sequence[str]) -> dict[st
         await model.aclose()
 
 
-async def judged(
-    spec: str, named: Sequence[str], questions: str, n: int, bertscore: str | None, layer: int | None
-) -> dict[str, Any]:
-    alike = BertScore(bertscore, layer) if bertscore else None
-    async with AsyncExitStack() as stack:
-        opened = {one: load_model(one, settings_class(one)(cache="off")) for one in dict.fromkeys([spec, *named])}
-        for model in opened.values():
-            stack.push_async_callback(model.aclose)
-        return await judges(opened[spec], {one: opened[one] for one in named}, load_questions(questions)[:n], alike)
-
-
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", default="lab")
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--part", action="append", choices=(*PARTS, JUDGES))
-    parser.add_argument("--judge", action="append", default=[])
-    parser.add_argument("--questions", default="lab:one_hop")
-    parser.add_argument("--bertscore", metavar="MODEL", help="roberta-large, say; needs gnothi[bertscore]")
-    parser.add_argument("--layer", type=int, help="of --bertscore, where its package does not know the model")
+    parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
-    parts = given.part or PARTS
-    results = asyncio.run(measure(given.model, given.n, given.seed, [part for part in parts if part != JUDGES]))
-    if JUDGES in parts:
-        results[JUDGES] = asyncio.run(judged(given.model, given.judge, given.questions, given.n, given.bertscore, given.layer))
+    results = asyncio.run(measure(given.model, given.n, given.seed, given.part or PARTS))
     if given.json:
         sys.stdout.write(json.dumps(results, indent=2) + "\n")
         return

@@ -37,6 +37,7 @@ PYTHON = {
             "gnothi.api.evaluate",
             "gnothi.api.calibrate",
             "gnothi.api.train",
+            "gnothi.api.serve",
             "gnothi.calibration.file",
             "gnothi.api.opening",
             "gnothi.methods.steps.of_function",

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from benchmarks._data import find_data
 from tests import made_data as made
+from tests import messages
 from tests import preloaded as preloading
 from tests.command_line import gnothi, gnothi_json, scripted
 
@@ -51,6 +52,11 @@ REAL_DATA = find_data()
 def _no_data_unasked(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What looks for the folder by itself finds none, on whatever machine: neither a test nor a program that it starts."""
     os.environ["GNOTHI_SHARED"] = str(tmp_path_factory.mktemp("nothing-shared"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folder_in_messages(tmp_path_factory: pytest.TempPathFactory) -> None:
+    messages.FOLDERS.add(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from gnothi.concurrency import Batcher, Inbox, Job, gather, in_batches
+from tests.messages import refused
 from tests.patience import PATIENCE
 
 
@@ -98,7 +99,7 @@ async def test_an_escaping_exception_goes_to_the_taken_jobs_and_work_goes_on() -
             job.finish(job.request)
 
     batcher = Batcher(work)
-    with pytest.raises(OSError, match="device lost"):
+    with refused(OSError):
         await batcher.submit(1)
     assert await batcher.submit(2) == 2
     await batcher.aclose()
@@ -109,7 +110,7 @@ async def test_a_job_without_an_outcome_is_an_error_not_a_hang() -> None:
         inbox.take()
 
     batcher = Batcher(forgetful, name="forgetful")
-    with pytest.raises(RuntimeError, match="forgetful left a request"):
+    with refused(RuntimeError):
         await batcher.submit(1)
     await batcher.aclose()
 
@@ -155,6 +156,6 @@ async def test_closing_cancels_what_waits_and_refuses_more() -> None:
     assert await running == 2
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    with pytest.raises(RuntimeError, match="closed"):
+    with refused(RuntimeError):
         await batcher.submit(3)
     await batcher.aclose()

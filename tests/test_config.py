@@ -16,6 +16,7 @@ from gnothi import config
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.protocols import LanguageModel
 from gnothi.types import StateSpec
+from tests.messages import refused
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def test_any_text_converts_or_is_an_invalid_setting(text: str, annotation: Any) 
         (True, float),
         ("nan", float),
         (float("nan"), float),
-        (10**400, float),
+        pytest.param(10**400, float, id="401 digits"),
         pytest.param(10**5000, float, id="5001 digits"),
         ("maybe", bool),
         (3, str),
@@ -98,7 +99,7 @@ def test_any_text_converts_or_is_an_invalid_setting(text: str, annotation: Any) 
     ],
 )
 def test_misfits_are_refused(value: object, annotation: Any) -> None:
-    with pytest.raises(InvalidSetting, match="got"):
+    with refused(InvalidSetting):
         config.convert(value, annotation, "key")
 
 
@@ -121,14 +122,14 @@ def test_build_reads_text_and_plain_values() -> None:
 
 
 def test_unknown_setting_lists_the_valid_ones() -> None:
-    with pytest.raises(UnknownName, match=r"setting of method example \(from --set tresh=1\).*threshold"):
+    with refused(UnknownName):
         config.build(Example, {"tresh": config.Given("1", "--set tresh=1")}, "method example", model=None)
 
 
 def test_invalid_values_name_setting_source_and_type() -> None:
-    with pytest.raises(InvalidSetting, match=r"'k': got 'many' \(from conf.toml\), expected a whole number"):
+    with refused(InvalidSetting):
         config.build(Example, {"k": config.Given("many", "conf.toml")}, "method example", model=None)
-    with pytest.raises(InvalidSetting, match="method example: k: got 0, expected at least 1"):
+    with refused(InvalidSetting):
         config.build(Example, {"k": 0}, "method example", model=None)
 
 
@@ -146,11 +147,11 @@ def test_layers_override_in_order(tmp_path: Path) -> None:
 def test_malformed_layers_are_errors(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("k = = 1")
-    with pytest.raises(InvalidInput, match="not valid TOML"):
+    with refused(InvalidInput):
         config.read_settings(broken)
-    with pytest.raises(InvalidInput, match="cannot read"):
+    with refused(InvalidInput):
         config.read_settings(tmp_path / "absent.toml")
-    with pytest.raises(InvalidSetting, match="expected --set key=value"):
+    with refused(InvalidSetting):
         config.read_settings(overrides=["k"])
 
 

@@ -198,6 +198,17 @@ def test_commands_named_in_the_pages_exist(page: Path) -> None:
     assert named <= set(COMMANDS)
 
 
+@pytest.mark.parametrize("page", sorted((DOCS / "papers").glob("*.md")), ids=lambda page: page.stem)
+def test_files_and_tests_named_in_a_papers_page_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    files = re.findall(r"`((?:tests|src|benchmarks|docs)/[\w./-]+)`", text)
+    assert not [one for one in files if not (ROOT / one).exists()]
+    known = {
+        name for file in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", file.read_text("utf-8"))
+    }
+    assert not set(re.findall(r"`(test_\w+)`", text)) - known
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_in_the_reference(command: str) -> None:
     assert f"## `gnothi {command}`" in generated()["reference/cli.md"]

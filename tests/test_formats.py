@@ -23,8 +23,6 @@ from gnothi.filtering.knowledge import open_knowledge
 from gnothi.filtering.learned import open_gate
 from gnothi.filtering.reference import open_reference
 from gnothi.graph.registry import open_graph
-from gnothi.lab.worlds import of_folder
-from gnothi.models import LAB_FOLDER
 from gnothi.retrieval.registry import open_index
 from gnothi.runs.folder import read_config, read_rows
 from gnothi.serving.keys import read as read_keys
@@ -111,14 +109,6 @@ def test_another_version_is_refused_with_what_to_do(given: tuple[Format, Path], 
     said = refused.value.message
     assert path.name in said, "which file"
     assert "expected" in said or f"reads {found.version}" in said or "gnothi" in said, said
-
-
-def test_a_lab_model_that_learnt_other_facts_is_refused(tmp_path: Path) -> None:
-    said = json.loads((LAB_FOLDER / "gnothi.json").read_text("utf-8"))
-    said["world"]["facts"] = "an earlier world"
-    (tmp_path / "gnothi.json").write_text(json.dumps(said), "utf-8")
-    with pytest.raises(GnothiError, match="gnothi lab train"):
-        of_folder(tmp_path)
 
 
 def test_the_sample_of_feedback_is_what_is_written_now() -> None:

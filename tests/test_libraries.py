@@ -5,6 +5,7 @@ import os
 import pytest
 
 from gnothi.libraries import check_found, listed, reason, sleeping_threads
+from tests.messages import refused
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_many_names() -> None:
 def test_weights_that_a_report_names() -> None:
     rows = ["Key | Status | ", "----+----+-", "b.{0, 1}.w  | MISSING    | ", "a.w | MISMATCH | ckpt", "z | UNEXPECTED |"]
     report = "\n".join(["BertModel LOAD REPORT from: x", *rows])
-    with pytest.raises(ValueError, match=r"its files lack a\.w, b\.\{0, 1\}\.w, in whose place"):
+    with refused(ValueError):
         check_found([report], "$^")
     check_found([report], r"\.w$")
     check_found([], "$^")

@@ -99,8 +99,9 @@ def test_a_run_measures_its_signal_beside_the_others(installed: Installed, notes
     assert all({"hedging", "perplexity"} <= measured.keys() for measured in signals)
     assert '"hedging"' in json.dumps([row for row in rows if row.get("method") == "seakr"])
     (notes / "more.txt").write_text("Another note.")
-    with pytest.raises(AssertionError, match="index"):  # other evidence: not the same run
+    with pytest.raises(AssertionError) as raised:  # other evidence: not the same run
         installed.run("-m", "gnothi", *run, "--limit", "3", "--out", str(out))
+    assert f"notes:{notes}" in str(raised.value)
 
 
 FACE = """

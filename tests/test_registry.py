@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import gnothi
 from gnothi.errors import BrokenPlugin, InvalidSetting, PluginWarning, UnknownName
 from gnothi.registry import BUILT_IN, GIVEN, Registry
 from gnothi.schemes import Scheme, as_scheme, split
+from tests.messages import held, refused
 
 GROUP = "gnothi.things"
 Install = Callable[..., None]
@@ -52,6 +54,14 @@ def registry(install: Install) -> Registry[Any]:
     return Registry("thing", GROUP, home="thing_home", besides=("shared",), also={"far": "tests.test_registry:FAR"})
 
 
+@contextmanager
+def warned() -> Iterator[None]:
+    with pytest.warns(PluginWarning) as told:
+        yield
+    for one in told:
+        held(str(one.message))
+
+
 FAR, TAKEN = Thing("far"), Thing("taken")
 
 
@@ -63,7 +73,7 @@ def test_a_file_of_the_home_is_a_thing(registry: Registry[Any]) -> None:
     assert registry.entry("second").origin == BUILT_IN
     assert "first" in registry
     assert "shared" not in registry
-    with pytest.raises(UnknownName, match=r"unknown thing: got 'frist'\. Did you mean 'first'\? .*far, first, second"):
+    with refused(UnknownName):
         registry.find("frist")
 
 
@@ -92,49 +102,41 @@ def test_another_package_names_an_object_or_a_package(registry: Registry[Any], i
     assert [entry.name for entry, _ in registry.items()] == list(registry.names())
 
 
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("import no_such_module", "No module named 'no_such_module'"),
-        ("1 / 0", "ZeroDivisionError"),
-        ("OTHER = 5", "no attribute 'THING'"),
-    ],
-)
+@pytest.mark.parametrize("code", ["import no_such_module", "1 / 0", "OTHER = 5"])
 def test_a_broken_one_is_named_when_asked_for_and_left_out_of_listings(
-    registry: Registry[Any], install: Install, code: str, reason: str
+    registry: Registry[Any], install: Install, code: str
 ) -> None:
-    name = f"broken{abs(hash(code))}"
+    name = f"broken{len(code)}"
     install("sound", {"sound": f"sound_{name}:THING"}, {f"sound_{name}.py": "THING = 'sound'"})
     install("bad-dist", {"bad": f"{name}:THING"}, {f"{name}.py": code})
-    with pytest.raises(BrokenPlugin, match=rf"thing 'bad' of bad-dist 1\.0 \({name}:THING\) cannot be loaded: .*{reason}"):
+    with refused(BrokenPlugin):
         registry.find("bad")
-    with pytest.warns(PluginWarning, match=r"bad-dist 1\.0"):
+    with warned():
         assert [entry.name for entry, _ in registry.items()] == ["far", "first", "second", "sound"]
     assert registry.find("sound") == "sound"
 
 
 def test_a_package_without_the_thing_of_its_files_name(registry: Registry[Any], install: Install) -> None:
     install("odd", {"odd": "odd_things"}, {"odd_things/__init__.py": "", "odd_things/empty.py": "x = 1"})
-    with pytest.raises(BrokenPlugin, match="holds no objects with name whose name is 'empty', expected one"):
+    with refused(BrokenPlugin):
         registry.find("empty")
 
 
 def test_two_packages_with_one_name(registry: Registry[Any], install: Install) -> None:
     for number in (1, 2):
         install(f"dist{number}", {"twin": f"twin{number}:THING"}, {f"twin{number}.py": "THING = 5"})
-    said = r"thing 'twin' is offered by dist1 1\.0 \(twin1:THING\) and dist2 1\.0 \(twin2:THING\): neither is used"
-    with pytest.raises(BrokenPlugin, match=said):
+    with refused(BrokenPlugin):
         registry.find("twin")
-    with pytest.warns(PluginWarning, match=said):
+    with warned():
         assert "twin" not in [entry.name for entry, _ in registry.items()]
 
 
 def test_a_built_in_one_is_never_replaced(registry: Registry[Any], install: Install) -> None:
     install("rude", {"first": "rude:THING"}, {"rude.py": "THING = 'rude'"})
     assert registry.find("first") == Thing("first")
-    with pytest.warns(PluginWarning, match=r"'first' of rude 1\.0 \(rude:THING\) is left out: a built-in one has this name"):
+    with warned():
         assert {entry.name: thing for entry, thing in registry.items()}["first"] == Thing("first")
-    with pytest.raises(InvalidSetting, match=r"thing 'first': there is one of that name \(built in\)"):
+    with refused(InvalidSetting):
         registry.add("first", Thing("first"))
 
 
@@ -152,7 +154,7 @@ def test_things_are_given_and_taken_back(registry: Registry[Any], install: Insta
     assert all(name == "mine" and name in registry and registry.entry(name).origin == GIVEN for name in own)
     assert registry.add("taken", TAKEN) == "taken"  # what the name stands for
     assert registry.entry("taken").origin == "other 1.0"
-    with pytest.raises(InvalidSetting, match=r"one of that name \(other 1\.0"):
+    with refused(InvalidSetting):
         registry.add("taken", mine)
     registry.remove("mine")
     registry.remove("mine")
@@ -192,7 +194,7 @@ def test_a_spec_is_a_scheme_and_an_argument(registry: Registry[Any], spec: str, 
 
 
 def test_a_scheme_that_does_not_exist(registry: Registry[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnknownName, match=r"kind of thing .*'frist:x'.*got 'frist'\. Did you mean 'first'"):
+    with refused(UnknownName):
         split(registry, "frist:x")
     (tmp_path / "frist:x").mkdir()
     monkeypatch.chdir(tmp_path)

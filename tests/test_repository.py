@@ -127,3 +127,26 @@ def test_development_versions_are_pinned() -> None:
     pinned = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines("constraints.txt").splitlines()}
     named = [re.split(r"[\[<>=]", need)[0].lower() for need in PROJECT["project"]["optional-dependencies"]["dev"]]
     assert {*named} - {"gnothi", "setuptools"} <= pinned  # what builds packages comes with the environment
+
+
+WORDED = {
+    "tests/test_locks.py": "who holds a lock is told where the system tells it, in a pattern with the other process's number",
+    "tests/test_ports.py": "the number of the system's error, no words",
+}
+"""Files whose tests match what an error says, each with the reason."""
+_MATCHED = re.compile(r"""\b(?:raises|warns)\((?:[^()]|\([^()]*\))*\bmatch=|\w [^"'\n]*["'] in str\(\w+\.value\)""")
+
+
+def test_wording_is_matched_in_the_snapshot_alone() -> None:
+    """Elsewhere tests name the type of an error, as in ``refused(TYPE)``: so a message is reworded in one place."""
+    tests = (path for path in (ROOT / "tests").rglob("*.py") if path.name != Path(__file__).name)
+    found = {path.relative_to(ROOT).as_posix() for path in tests if _MATCHED.search(path.read_text("utf-8"))}
+    assert found == WORDED.keys(), "write refused(TYPE) of tests/messages.py"
+
+
+def test_every_message_of_the_snapshot_is_of_a_test_that_is_there() -> None:
+    named = [line for line in lines("tests/samples/messages.txt").splitlines() if not line.startswith("  ")]
+    wanted = {(test.partition("::")[0], test.partition("[")[0].rpartition("::")[2]) for test in named}
+    texts = {path: lines(path) for path, _ in wanted if (ROOT / path).exists()}
+    gone = [f"{path}::{name}" for path, name in sorted(wanted) if f"def {name}(" not in texts.get(path, "")]
+    assert not gone, f"remove these of tests/samples/messages.txt: {gone}"

@@ -6,9 +6,10 @@
         answer = rag.ask("Who directed The Amber Harbour?")
         print(answer.text, answer.uncertainty, answer.evidence)
 
-``open``, ``evaluate``, ``calibrate``, ``load_model``, ``open_index`` and ``build_index`` are what there is to do; each that
-waits has a twin to await (``aopen``, ``aevaluate``, ``acalibrate``; ``rag.aask``). The types that go in and come out are here,
-too, and the errors are in ``gnothi.errors``. Importing this loads no heavy library: names are found when they are asked for.
+``open``, ``evaluate``, ``calibrate``, ``train``, ``serve``, ``load_model``, ``open_index`` and ``build_index`` are what there
+is to do; the first three have a twin to await (``aopen``, ``aevaluate``, ``acalibrate``; ``rag.aask``). The types that go in
+and come out are here, too, and the errors are in ``gnothi.errors``. Importing this loads no heavy library: names are found when
+they are asked for.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from gnothi.api.rag import Rag as Rag
     from gnothi.api.rag import aopen as aopen
     from gnothi.api.rag import open as open
+    from gnothi.api.serve import serve as serve
     from gnothi.api.train import train as train
     from gnothi.calibration.file import Calibration as Calibration
     from gnothi.errors import GnothiError as GnothiError
@@ -65,6 +67,7 @@ _PLACES = {
     "acalibrate": "api.calibrate",
     "Calibration": "calibration.file",
     "train": "api.train",
+    "serve": "api.serve",
     "load_model": "api.opening",
     "open_index": "api.opening",
     "open_graph": "api.opening",

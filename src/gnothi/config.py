@@ -191,7 +191,7 @@ def describe_type(annotation: Any) -> str:
     if origin is tuple:
         members = get_args(annotation)
         if len(members) == 2 and members[1] is Ellipsis:
-            return f"a list (a, b, ...) of: {describe_type(members[0])}"
+            return f"a list (a, b, ...), each {describe_type(members[0])}"
         return "a list of " + ", ".join(describe_type(member) for member in members)
     names = {
         int: "a whole number",

@@ -25,7 +25,8 @@ GnothiError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from gnothi import naming
 
@@ -146,6 +147,23 @@ class CodeFailed(GnothiError):
 def origin(error: BaseException) -> BaseException:
     """As records have it: of code of the caller's own, what that raised."""
     return error.given[1] if isinstance(error, CodeFailed) else error
+
+
+def recorded(error: Exception) -> dict[str, str]:
+    """As rows and lines have it: the ``type`` and ``message`` of what was raised, and ``where`` in code of the caller's own."""
+    raised = origin(error)
+    place = {"where": where} if isinstance(error, CodeFailed) and (where := error.given[2]) else {}
+    return {"type": type(raised).__name__, "message": str(raised) or repr(raised), **place}
+
+
+def reason(error: Mapping[str, Any]) -> str:
+    """What was ``recorded``, in words: ``ValueError: no such key (in mine.py, line 3)``."""
+    return f"{error.get('type')}: {error.get('message')}{f' (in {where})' if (where := error.get('where')) else ''}"
+
+
+def sentence(text: str) -> str:
+    """With a full stop where it has no end: what others wrote, before a sentence of ours."""
+    return text if text.rstrip().endswith((".", "!", "?", "…", "。")) else f"{text.rstrip()}."
 
 
 class RunStopped(GnothiError):

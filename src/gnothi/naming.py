@@ -44,6 +44,8 @@ def _python(flag: str, value: str | None) -> str:
         return name if value is None else f"{name}={_literal(value)}"
     given = _literal((value or "").partition("=")[2])
     section, dot, key = name.partition(".")
+    if section == "server" and dot:
+        return f"{key}={given}"
     return f"{section}_settings={{'{key}': {given}}}" if dot and section in _SECTIONS else f"{name}={given}"
 
 

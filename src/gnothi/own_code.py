@@ -56,14 +56,11 @@ def importable(thing: Any) -> bool:
 
 
 def digest(thing: Any) -> str:
-    """Changes with the source of what was written, and of the functions, classes and plain values that it names in its own
-    module or holds; empty for what an installed package brings."""
+    """Changes with the source of what was written, and of the functions, classes and plain values that it names or holds, in
+    its own module and in others that no installed package brings; empty for what one brings. What is found only while it runs
+    is not seen: by ``getattr``, by an import in a function, in a file that it reads."""
     one = written(thing)
-    try:
-        file = inspect.getfile(one)
-    except (TypeError, OSError):
-        file = ""
-    if not file or file.startswith(_OTHERS):
+    if not _is_the_callers(one):
         return ""
     held: list[str] = []
     _hold("", one, one.__module__, held, set())
@@ -76,7 +73,7 @@ def _hold(name: str, one: Any, module: str, held: list[str], seen: set[int]) -> 
             _hold(name, part, module, held, seen)
     elif isinstance(one, _PLAIN):
         held.append(f"{name}={one!r}")
-    elif callable(one) and (code := written(one)).__module__ == module and id(code) not in seen:
+    elif callable(one) and id(code := written(one)) not in seen and (code.__module__ == module or _is_the_callers(code)):
         seen.add(id(code))
         held.append(_source(code))
         for part in vars(code).values() if isinstance(code, type) else [code]:
@@ -85,17 +82,35 @@ def _hold(name: str, one: Any, module: str, held: list[str], seen: set[int]) -> 
                     _hold(key, value, module, held, seen)
 
 
+def _is_the_callers(one: Any) -> bool:
+    try:
+        file = inspect.getfile(one)
+    except (TypeError, OSError):  # built in, or a class typed at a prompt
+        return False
+    return bool(file) and not file.startswith(_OTHERS)
+
+
 def _named(function: types.FunctionType) -> dict[str, Any]:
-    """What a function names in its module, and what it holds: closure and defaults."""
+    """What a function names in its module and, behind a dot, in the caller's other modules; and what it holds: closure and
+    defaults."""
     codes = [function.__code__]
     for code in codes:
         codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
-    names = sorted({name for code in codes for name in code.co_names} & function.__globals__.keys())
-    found = {name: function.__globals__[name] for name in names}
+    names = sorted({name for code in codes for name in code.co_names})
+    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    modules = _callers_modules(found)
+    for one in modules:
+        behind = {name: vars(one)[name] for name in names if name in vars(one)}
+        modules += [other for other in _callers_modules(behind) if other not in modules]
+        found |= {f"{one.__name__}.{name}": value for name, value in behind.items()}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # not set yet
             found[name] = cell.cell_contents
     return found | {"defaults": function.__defaults__ or ()} | (function.__kwdefaults__ or {})
+
+
+def _callers_modules(found: dict[str, Any]) -> list[types.ModuleType]:
+    return [one for one in found.values() if isinstance(one, types.ModuleType) and _is_the_callers(one)]
 
 
 def _source(one: Any) -> str:

@@ -5,7 +5,7 @@ They live below every package, so that signals, filters and methods see protocol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from gnothi.types import (
@@ -25,6 +25,9 @@ from gnothi.types import (
     ScoredPassage,
     StateSpec,
 )
+
+Count = Callable[[Sequence[str]], Awaitable[int]]
+"""How many passages of an index hold all of several phrases, each as words beside each other."""
 
 
 @runtime_checkable

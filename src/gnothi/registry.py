@@ -174,13 +174,19 @@ class Registry(Generic[T]):
         """Make ``thing``, an object of this process, known by ``name``: what is returned stays bound to it, and the plain name
         is that of what was added last, as where a notebook defines a function anew. Raises InvalidSetting where something
         built in, or of another package, has the name."""
+        bound = self.bound(name, thing)
+        if isinstance(bound, Own):
+            self._given[name] = Entry(name, target_of(thing), GIVEN)
+            self._loaded[name] = thing
+        return bound
+
+    def bound(self, name: str, thing: T) -> str:
+        """The name bound to ``thing``, for whoever has it: the plain name stays unknown. Raises as ``add``."""
         if name in self._built_in or (name in self._offered and name not in self._given):
             if self.find(name) is thing:
                 return name
             where = _place(self.entry(name))
             raise InvalidSetting(f"{self.kind} {name!r}: there is one of that name ({where}). Give yours another name.")
-        self._given[name] = Entry(name, target_of(thing), GIVEN)
-        self._loaded[name] = thing
         return Own(name, thing, self.group)
 
     def remove(self, name: str) -> None:

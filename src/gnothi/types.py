@@ -218,13 +218,16 @@ class Demonstration:
 class Task:
     """What a model is asked to do. ``name`` is what a trained format keys on; the rest serves general models.
 
-    ``answer_label`` precedes the model's reply in plain completion ("Answer:").
+    ``answer_label`` precedes the model's reply in plain completion ("Answer:"). ``form`` is a whole prompt as a paper prints
+    it, in place of instruction and labels: {question} stands for the question, {passages} for the texts before it. It is no
+    part of the ``repr``, by which draws are seeded (``gnothi.seeding``).
     """
 
     name: str
     instruction: str = ""
     demonstrations: tuple[Demonstration, ...] = ()
     answer_label: str = "Answer:"
+    form: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

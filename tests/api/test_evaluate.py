@@ -14,6 +14,7 @@ import pytest
 import gnothi
 from gnothi.errors import InvalidSetting
 from gnothi.runs.folder import read_config, read_rows
+from gnothi.session.execute import Watch
 from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, script
 from tests.messages import refused
@@ -120,3 +121,16 @@ def test_a_run_shows_as_a_table_and_becomes_a_data_frame(tmp_path: Path) -> None
     assert frame.groupby("method", sort=False).size().to_dict() == {"rag": 4, "seakr": 4}
     assert frame.groupby("method")["em"].mean().to_dict() == {one.method: one.em for one in run.summary.methods}
     assert list(frame["answer"]) == [row.answer for row in run.rows]
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_run_is_repeated_with_its_warnings(tmp_path: Path) -> None:
+    """As with ``gnothi eval --config``: what is no longer what it was is warned of, from Python, too."""
+    file = tmp_path / "q.jsonl"
+    file.write_text('{"id": "a", "question": "Who?", "answer": "x"}\n')
+    gnothi.evaluate(file, "direct", tmp_path / "one")
+    file.write_text('{"id": "a", "question": "Who else?", "answer": "x"}\n')
+    again = gnothi.evaluate(file, "direct", tmp_path / "two", config=tmp_path / "one" / "config.toml")
+    assert any("is not what it was" in warning for warning in again.warnings)
+    with refused(InvalidSetting):
+        gnothi.evaluate(file, "direct", tmp_path / "three", watch=Watch(), on_row=print)

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import gnothi
-from gnothi.errors import BrokenPlugin, InvalidSetting, MissingCapability, UnknownName
+from gnothi.errors import BrokenPlugin, InvalidSetting, MissingCapability, TooManyFailures, UnknownName, sentence
 from gnothi.own_code import digest
 from gnothi.runs.folder import read_config
-from gnothi.types import Question
+from gnothi.signals.registry import within
+from gnothi.types import Capabilities, Question
+from tests.messages import refused
 
 QUESTIONS = [Question("q1", "Where?", answers=("bread",)), Question("q2", "When?", answers=("bread",))]
 MODULE = """
@@ -78,6 +80,18 @@ def test_signals_of_one_name_measure_each_its_own() -> None:
     assert "<lambda>" not in str(told.value).replace("model '<lambda>'", "")
 
 
+def test_a_signal_belongs_to_who_gave_it() -> None:
+    """A later panel measures what it did before."""
+
+    def only_mine(question: str, answers: Sequence[str]) -> float:  # noqa: ARG001
+        return 1.0
+
+    before = within(Capabilities())
+    with gnothi.open("seakr", model=lambda _: "bread", index=lambda *_: ["bread"], signal=only_mine, threshold=0.5) as rag:
+        assert rag.ask("Where?").decisions[0].signal == "only_mine"
+    assert within(Capabilities()) == before
+
+
 def test_methods_of_one_name_answer_each_by_itself_but_not_in_one_run(tmp_path: Path) -> None:
     def named(text: str, default: int) -> Any:
         async def same(_: Any, __: Any, k: int = default) -> str:
@@ -88,7 +102,7 @@ def test_methods_of_one_name_answer_each_by_itself_but_not_in_one_run(tmp_path: 
     given: Any = {"model": lambda _: "", "index": lambda *_: []}
     with gnothi.open(named("one", 1), **given) as one, gnothi.open(named("two", 2), **given) as two:
         assert [rag.ask("Where?").text for rag in (one, two, one)] == ["one 1", "two 2", "one 1"]
-    with pytest.raises(InvalidSetting, match="two of the name 'same'"):
+    with refused(InvalidSetting):
         gnothi.evaluate(QUESTIONS, [named("one", 1), named("two", 2)], tmp_path / "run", **given)
 
 
@@ -114,7 +128,7 @@ def test_a_run_goes_on_with_the_same_code_alone(written: Written, tmp_path: Path
     if (part == "signal") is not ("len" in before):  # what it does not use
         evaluate(MODULE.replace(before, after))
     else:
-        with pytest.raises(InvalidSetting, match=f"code of the {part} of_mine:.* has changed"):
+        with refused(InvalidSetting):
             evaluate(MODULE.replace(before, after))
 
 
@@ -151,7 +165,7 @@ def test_other_processes_import_it(written: Written, tmp_path: Path) -> None:
     async def local(_: Any, __: Any) -> str:
         return ""
 
-    with pytest.raises(InvalidSetting, match="only this process knows"):
+    with refused(InvalidSetting):
         gnothi.evaluate("lab", local, tmp_path / "local", limit=2, workers=2)
 
 
@@ -169,3 +183,95 @@ def test_the_digest_tells_closures_and_defaults_apart() -> None:
         return forever(n - 1)
 
     assert digest(forever) == digest(forever)
+
+
+BROKEN = """
+import gnothi
+
+
+def broken():
+    raise ValueError("no oven")
+
+
+async def baked(steps, question):
+    if question.id == "q2":
+        broken()
+    return "bread"
+
+
+async def reading(steps, question):
+    return await steps.read(question, await steps.search(question, 1))
+
+
+def index(query, k):
+    broken()
+
+
+def model(text):
+    broken()
+
+
+@gnothi.signal
+def doubt(question, answers):
+    broken()
+
+
+async def doubting(steps, question):
+    return (await steps.draft(question, signal=doubt)).text
+"""
+
+
+@pytest.mark.parametrize("part", ["method", "retriever", "model", "signal"])
+def test_a_run_says_where_own_code_raised(written: Written, tmp_path: Path, part: str) -> None:
+    code = written(BROKEN)
+    method = {"retriever": code.reading, "signal": code.doubting}.get(part, code.baked)
+    given: dict[str, Any] = {"model": code.model if part == "model" else lambda _: "bread", "index": code.index}
+    if part == "model":
+        method = "direct"
+    run = gnothi.evaluate(QUESTIONS, method, tmp_path / "run", **given)
+    (error,) = {tuple(row.error.items()) for row in run.rows if row.error}
+    assert dict(error) | {"where": ""} == {"type": "ValueError", "message": "no oven", "where": ""}
+    where = dict(error)["where"]
+    assert (where.startswith(str(tmp_path / "of_mine.py")), where.endswith("line 6")) == (True, True)
+    assert any(f"ValueError: no oven (in {where})." in warning for warning in run.warnings)
+    with refused(TooManyFailures):
+        gnothi.evaluate(QUESTIONS, method, tmp_path / "stopped", max_failures=0, **given)
+
+
+HELPERS = """
+import of_mine_helpers
+
+WORD = "bread"
+
+
+def bake(text):
+    return text + WORD
+
+
+def unused():
+    return 1
+"""
+USING = {
+    "from of_mine_helpers import bake": "bake(str(k))",
+    "import of_mine_helpers": "of_mine_helpers.bake(str(k))",
+    "import of_mine_helpers as helpers": "helpers.of_mine_helpers.bake(str(k))",
+}
+
+
+@pytest.mark.parametrize("imported", USING)
+def test_helpers_in_other_modules_count(written: Written, tmp_path: Path, imported: str) -> None:
+    def digest_with(helpers: str) -> str:
+        (tmp_path / "of_mine_helpers.py").write_text(helpers)
+        sys.modules.pop("of_mine_helpers", None)
+        source = f"{imported}\n\nasync def baked(steps, question, k: int = 2):\n    return {USING[imported]}\n"
+        return digest(written(source).baked)
+
+    before = digest_with(HELPERS)
+    assert digest_with(HELPERS.replace("return 1", "return 2")) == before
+    assert digest_with(HELPERS.replace("text + WORD", "text + text")) != before
+    assert digest_with(HELPERS.replace('"bread"', '"cake"')) != before
+
+
+@pytest.mark.parametrize(("said", "ends"), [("no oven", "no oven."), ("no oven.", "no oven."), ("no?\n", "no?\n"), ("", ".")])
+def test_what_others_wrote_ends_before_a_sentence_of_ours(said: str, ends: str) -> None:
+    assert sentence(said) == ends

@@ -12,7 +12,6 @@ import pytest
 import gnothi
 from gnothi.errors import CodeFailed, InvalidSetting, MissingCapability, ModelUnavailable
 from gnothi.protocols import LanguageModel
-from gnothi.signals import registry
 from gnothi.testing import Scripted
 from gnothi.types import Capabilities, Passage, Profile, ScoredPassage
 from tests.messages import refused
@@ -116,7 +115,6 @@ def test_what_a_function_raises_is_a_sentence() -> None:
         assert isinstance(raised.value.__cause__, cause)
         assert raised.value.given[1] is raised.value.__cause__
         assert __file__ in str(raised.value)
-    registry.SIGNALS.remove("vague")  # a panel of another test would measure it
     with gnothi.open("direct", model=lambda _: 3) as rag, refused(ModelUnavailable):
         rag.ask(QUESTION)
 
@@ -193,7 +191,7 @@ def test_further_models_and_indexes_may_be_as_plain() -> None:
 
 @pytest.mark.parametrize("given", [object(), Members, lambda query: [query], 3])
 def test_what_cannot_search_is_told(given: Any) -> None:
-    with pytest.raises(InvalidSetting, match=r"index: got .* expected .*\(query, k\)"):
+    with refused(InvalidSetting):
         gnothi.open("rag", model=model, index=given)
 
 

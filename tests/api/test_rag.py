@@ -20,7 +20,6 @@ from gnothi.events import Decided, Event
 from gnothi.methods.registry import METHODS
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
-from gnothi.signals.registry import SIGNALS
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question
@@ -127,7 +126,6 @@ class Letters:
 def forgotten() -> Iterator[None]:
     """What a test makes known is not known to the next."""
     yield
-    SIGNALS.remove(Letters.name)
     METHODS.remove(Parrot.name)
 
 

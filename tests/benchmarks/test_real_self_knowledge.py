@@ -13,6 +13,7 @@ from benchmarks import real_self_knowledge
 from benchmarks.real_self_knowledge import command, draw, lines, measure, tells, written
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt, Question
+from tests.messages import refused
 
 
 @pytest.mark.parametrize(
@@ -56,19 +57,19 @@ def test_questions_of_a_file_are_left_out(data: Path, tmp_path: Path) -> None:
     )
     training, held_out = draw(data, {"trivia": (30, 18)}, without=[kept])
     assert not {one.text for one in (*training, *held_out)} & {f"Which dev is {n}?" for n in range(12)}
-    with pytest.raises(SystemExit, match="trivia: got 48 usable questions, expected 49"):
+    with refused(SystemExit):
         draw(data, {"trivia": (30, 19)}, without=[kept])
 
 
 def test_more_than_there_is_is_refused(data: Path) -> None:
-    with pytest.raises(SystemExit, match="popqa: got 20 usable questions, expected 21"):
+    with refused(SystemExit):
         draw(data, {"popqa": (20, 1)})
 
 
 def test_a_folder_of_other_questions_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "train.jsonl", [Question("q", "Who?", answers=("Ann",))])
     written(tmp_path / "train.jsonl", [Question("q", "Who?", answers=("Ann",))])
-    with pytest.raises(SystemExit, match="other questions"):
+    with refused(SystemExit):
         written(tmp_path / "train.jsonl", [Question("q", "Whose?", answers=("Ann",))])
 
 

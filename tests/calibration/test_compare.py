@@ -16,6 +16,7 @@ from gnothi.runs.rows import jsonable
 from gnothi.stats.auroc import auroc
 from tests import made_data as made
 from tests.cases import each
+from tests.messages import held
 
 NEVER_ALWAYS_ORACLE = {  # what the data's README says, where it follows from the files
     "nq": (0.448, 0.490, 0.604),
@@ -174,17 +175,12 @@ def test_too_few_questions_choose_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "said"),
+    "threshold",
     [
-        (
-            99.0,
-            r"one: the threshold 99 \(almost\) never retrieves. The scores lie between .*, none above it. Accuracy is best at",
-        ),
-        (-99.0, r"one: the threshold -99 \(almost\) always retrieves. The scores lie between .*, all above it."),
+        99.0,
+        -99.0,
     ],
 )
-def test_a_threshold_that_decides_nothing_is_reported(threshold: float, said: str) -> None:
-    import re
-
+def test_a_threshold_that_decides_nothing_is_reported(threshold: float) -> None:
     (warning,) = document(replay(), thresholds={"one": threshold})["warnings"]
-    assert re.match(said, warning)
+    held(warning)

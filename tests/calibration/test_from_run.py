@@ -50,6 +50,13 @@ def test_never_always_and_scores(tmp_path: Path) -> None:
     assert read_run(tmp_path / "run", never="direct").never.tolist() == [0, 0, 0, 0]
 
 
+def test_the_gate_of_what_stands_for_always_is_no_signal(tmp_path: Path) -> None:
+    opened = [row("seakr", number, retrieved=True, uncertainty=0.9) for number in range(2)]
+    path = run_of(tmp_path, *four("cot", (True, False)), *opened, *four("rag", (False, True), retrieved=True))
+    assert [one.method for one in read_run(path).signals] == ["seakr"]
+    assert read_run(path, always="seakr").signals == ()
+
+
 def test_kinds_are_told_where_there_are_several(tmp_path: Path) -> None:
     rows = [*four("cot", (True, False, True, False)), *four("rag", (True, True, True, False)), *gated((0.1, 0.9, 0.4, 0.6))]
     alike = [replace(one, kind="one_hop") for one in rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -76,22 +75,22 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("settings", "method", "given", "said"),
+    ("settings", "method", "given"),
     [
-        ({"form": "simple", "samples": 20}, "compose", ["gate=gram"], "samples = 20, which is signal.samples now"),
-        ({"form": "multi_hop"}, "compose", ["gate=gram"], "of single sentences (form = multi_hop), got method compose"),
-        ({"form": "simple"}, "seakr", [], "of whole replies, got method seakr with scores of single sentences"),
-        ({}, "seakr", [], r"Use form='simple', calibrate anew"),  # recorded outcomes are of whole replies
-        ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"], "is for scores of single quizzes"),
-        ({"form": "simple"}, "keqa", [], "got method keqa with scores of single quizzes"),
+        ({"form": "simple", "samples": 20}, "compose", ["gate=gram"]),
+        ({"form": "multi_hop"}, "compose", ["gate=gram"]),
+        ({"form": "simple"}, "seakr", []),
+        ({}, "seakr", []),  # recorded outcomes are of whole replies
+        ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"]),
+        ({"form": "simple"}, "keqa", []),
     ],
 )
 def test_scores_of_sentences_are_none_of_whole_replies(
-    tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str], said: str
+    tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str]
 ) -> None:
     signal = "consistency" if method == "keqa" or "signal=consistency" in given else "gram"
     made = calibration_of(tmp_path / "made.toml", signal, settings)
-    with pytest.raises(InvalidSetting, match=re.escape(said)):
+    with refused(InvalidSetting):
         used(made, method, *given)
 
 
@@ -184,7 +183,7 @@ def test_the_model_computes_as_it_was_calibrated(
     overrides = () if given == "auto" else (f"model.dtype={given}",)
     request = Request(settings=read_settings(overrides=overrides), calibration=file, ignore_mismatch=ignore_mismatch)
     if opened is None:
-        with pytest.raises(OtherModel, match=r"in bfloat16, got it in float32.*calibrate in float32"):
+        with refused(OtherModel):
             resolve(request)
     else:
         settings = resolve(request).models["lab"]
@@ -193,7 +192,7 @@ def test_the_model_computes_as_it_was_calibrated(
 
 
 @pytest.mark.parametrize(
-    ("key", "was", "given", "ignore_mismatch", "refused"),
+    ("key", "was", "given", "ignore_mismatch", "other"),
     [
         ("thinking", "", "on", False, False),
         ("thinking", "off", "off", False, False),
@@ -206,18 +205,20 @@ def test_the_model_computes_as_it_was_calibrated(
         ("demonstrations", "auto", "skill-rag", False, True),
         ("demonstrations", "skill-rag", "skill-rag", False, False),
         ("demonstrations", "auto", "skill-rag", True, False),
+        ("passages", "titled", "text", False, True),
+        ("passages", "text", "text", False, False),
     ],
 )
 def test_prompts_have_the_form_that_was_calibrated(
-    tmp_path: Path, key: str, was: str, given: str, ignore_mismatch: bool, refused: bool
+    tmp_path: Path, key: str, was: str, given: str, ignore_mismatch: bool, other: bool
 ) -> None:
     file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, form={key: was} if was else {})
     assert read(file).form == ({key: was} if was else {})
     request = Request(
         settings=read_settings(overrides=(f"model.{key}={given}",)), calibration=file, ignore_mismatch=ignore_mismatch
     )
-    if refused:
-        with pytest.raises(OtherModel, match=rf"with {key} {was}, got it with {key} {given}"):
+    if other:
+        with refused(OtherModel):
             resolve(request)
     else:
         resolve(request)

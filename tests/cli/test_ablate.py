@@ -18,6 +18,7 @@ from gnothi.session import sources
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt
 from tests.command_line import script, stand_in
+from tests.messages import complained
 from tests.stopping import Stopping
 
 ABLATIONS = [name for name in recipes.names() if "/" not in name]
@@ -102,15 +103,10 @@ def test_studies_and_their_variants_are_listed(gnothi: Run, gnothi_json: Json, m
 
 def test_a_calibration_that_cannot_be_read_or_is_for_nothing_is_refused(gnothi: Run, mine: str, tmp_path: Path) -> None:
     file = tmp_path / "gate.toml"
-    code, _, err = gnothi("reproduce", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
-    assert code == 2
-    assert "cannot read the calibration" in err
+    complained(gnothi("reproduce", mine, "--calibration", str(file), "--out", str(tmp_path / "runs")))
     made = Calibration("seakr", "energy", 1.0, Identity("lab"), "train", 9, "em", "2026-11-23")
     made.save(file)
-    code, _, err = gnothi("reproduce", mine, "--calibration", str(file), "--out", str(tmp_path / "runs"))
-    assert code == 2
-    assert "--calibration" in err
-    assert "no variant of" in " ".join(err.split())
+    complained(gnothi("reproduce", mine, "--calibration", str(file), "--out", str(tmp_path / "runs")))
 
 
 @pytest.mark.parametrize("name", ["iekr", "iekr_m", "iekr_rag"])
@@ -193,19 +189,8 @@ def test_the_table_fits_80_columns(gnothi: Run, mine: str, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("scripted")
 def test_packaged_studies_run(gnothi_json: Json, tmp_path: Path) -> None:
-    found = gnothi_json(
-        "reproduce",
-        "seakr",
-        "lab:one_hop",
-        "--limit",
-        "2",
-        "--only",
-        "LN-Entropy",
-        "--set",
-        "signal.samples=3",
-        "--out",
-        str(tmp_path),
-    )
+    command = "reproduce seakr lab:one_hop --limit 2 --only LN-Entropy --set signal.samples=3 --out".split()
+    found = gnothi_json(*command, str(tmp_path))
     assert [(one["label"], one["paper"][0]["value"]) for one in found["variants"]] == [("SeaKR", 31.4), ("LN-Entropy", 30.0)]
     assert read_config(tmp_path / "ln-entropy")["method.seakr.signal.samples"] == 3
     assert found["dataset"] == "lab:one_hop"
@@ -235,14 +220,9 @@ def test_what_is_common_and_what_is_a_variants_own(gnothi: Run, gnothi_json: Jso
     gnothi_json("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "a"), "--set", "max_steps=2", "--set", "rerank=true")
     assert read_config(tmp_path / "a" / "seakr")["method.seakr.max_steps"] == 2
     assert read_config(tmp_path / "a" / "re-ranking")["method.seakr.rerank"] is False
-    code, out, err = gnothi("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "b"), "--set", "rag.k=3")
-    assert (code, out) == (2, "")
-    assert "every variant" in err
-    assert "sets it itself" in err
+    complained(gnothi("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "b"), "--set", "rag.k=3"))
     assert not (tmp_path / "b").exists()
-    code, _, err = gnothi("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "a"))
-    assert code == 2
-    assert "made with method.seakr.max_steps = 2, got 3" in err
+    complained(gnothi("reproduce", mine, "--limit", "2", "--out", str(tmp_path / "a")))
 
 
 @pytest.mark.usefixtures("scripted")
@@ -251,9 +231,7 @@ def test_only_some_of_the_variants(gnothi_json: Json, gnothi: Run, mine: str, tm
     found = gnothi_json(*arguments, "--only", "retrieve once")
     assert [one["label"] for one in found["variants"]] == ["SeaKR", "retrieve once"]
     assert [one["label"] for one in gnothi_json(*arguments)["variants"]] == ["SeaKR", "− re-ranking", "retrieve once"]
-    code, _, err = gnothi(*arguments, "--only", "nearest neighbours")
-    assert code == 2
-    assert "--only 'nearest neighbours': it needs --set skr.reference" in err
+    complained(gnothi(*arguments, "--only", "nearest neighbours"))
     assert "Did you mean 'SeaKR'" in gnothi(*arguments, "--only", "SeeKR")[2]
 
 
@@ -275,51 +253,46 @@ def test_failed_questions_give_exit_code_1_and_are_tried_again(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    "arguments",
     [
-        (("sekr",), "unknown recipe (a name, or a TOML file): got 'sekr'. Did you mean 'seakr'?"),
-        (("mine.toml",), "there is no file mine.toml"),
-        (("MINE", "absent.jsonl"), "there is no file"),
-        (("MINE", "--set", "treshold=3"), "treshold"),
-        (("MINE", "--set", "signal.samples=many"), "whole number"),
-        (("MINE", "--model", "openai:x", "--index", "lab", "--workers", "2"), "--workers: got 2"),
-        (("MINE", "--model", "openai:x"), "got no index"),
-        (("MINE", "--max-tokens", "5"), "which runs here and is free"),
+        "sekr",
+        "mine.toml",
+        "MINE absent.jsonl",
+        "MINE --set treshold=3",
+        "MINE --set signal.samples=many",
+        "MINE --model openai:x --index lab --workers 2",
+        "MINE --model openai:x",
+        "MINE --max-tokens 5",
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_made(
-    scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, arguments: tuple[str, ...], said: str
+    scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, arguments: str
 ) -> None:
-    given = [mine if one == "MINE" else one for one in arguments]
-    code, out, err = gnothi("reproduce", *given, "--out", str(tmp_path / "runs"))
-    assert (code, out) == (2, "")
-    assert said in err
+    given = [mine if one == "MINE" else one for one in arguments.split()]
+    complained(gnothi("reproduce", *given, "--out", str(tmp_path / "runs")))
     assert not (tmp_path / "runs").exists()
     assert scripted.prompts == []
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new"),
     [
-        ('method = "rag"', 'method = "rga"', "variant 'retrieve once': unknown method: got 'rga'"),
-        ("rerank = false", "rerenk = false", "Did you mean 'rerank'"),
-        ("rerank = false", 'rerank = "maybe"', "expected true or false"),
-        ("rerank = false", "strategy = 3", "mine.toml, variant '− re-ranking'"),
-        ("k = 2", "seakr.k = 2", "setting of"),
-        ("max_steps = 3", "max_stps = 3", "mine.toml"),
-        ('label = "SeaKR"', 'labl = "SeaKR"', "Did you mean 'label'"),
-        ("max_steps = 3", "keqa.tries = 3", "settings: got keqa.tries, but no variant is of the method keqa"),
-        ("title", "needs = 3\ntitle", "unknown key (in "),
-        ('label = "SeaKR"', 'label = "SeaKR"\nneeds.judge = "x"', "the full method, 'SeaKR', needs --set seakr.judge"),
+        ('method = "rag"', 'method = "rga"'),
+        ("rerank = false", "rerenk = false"),
+        ("rerank = false", 'rerank = "maybe"'),
+        ("rerank = false", "strategy = 3"),
+        ("k = 2", "seakr.k = 2"),
+        ("max_steps = 3", "max_stps = 3"),
+        ('label = "SeaKR"', 'labl = "SeaKR"'),
+        ("max_steps = 3", "keqa.tries = 3"),
+        ("title", "needs = 3\ntitle"),
+        ('label = "SeaKR"', 'label = "SeaKR"\nneeds.judge = "x"'),
     ],
 )
 def test_a_study_that_cannot_be_run_is_refused_by_file_and_key(
-    scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, old: str, new: str, said: str
+    scripted: Scripted, gnothi: Run, mine: str, tmp_path: Path, old: str, new: str
 ) -> None:
-    code, out, err = gnothi("reproduce", edited(mine, old, new), "--out", str(tmp_path / "runs"))
-    assert (code, out) == (2, "")
-    assert said in err
-    assert "mine.toml" in err
+    complained(gnothi("reproduce", edited(mine, old, new), "--out", str(tmp_path / "runs")))
     assert not (tmp_path / "runs").exists()
     assert scripted.prompts == []
 
@@ -330,10 +303,7 @@ def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
     model = Scripted(script, name="text-only", capabilities=Capabilities(logprobs=True))
     monkeypatch.setattr(sources, "open_model", stand_in(model))
     edited(mine, "settings = { rerank = false }", 'settings = { signal = "gram" }')
-    code, out, err = gnothi("reproduce", mine, "--limit", "2", "--set", "signal=perplexity", "--out", str(tmp_path / "runs"))
-    assert (code, out) == (2, "")
-    assert "variant '− re-ranking': method 'seakr' needs hidden_states" in err
-    assert "--only LABEL" in err
+    complained(gnothi("reproduce", mine, "--limit", "2", "--set", "signal=perplexity", "--out", str(tmp_path / "runs")))
     assert model.prompts == []
 
 
@@ -350,44 +320,39 @@ def test_several_processes_give_the_same(gnothi_json: Json, tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("scripted")
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    "arguments",
     [
-        (("MINE", "--data", "folder"), "--data"),
-        (("MINE", "--rehearse"), "--rehearse"),
-        (("MINE", "--trained", "folder"), "--trained"),
-        (("seakr/table1", "lab", "--rehearse"), "QUESTIONS"),
-        (("seakr/table1", "--index", "lab", "--rehearse"), "--index"),
-        (("seakr/table1", "--csv", "table.csv", "--rehearse"), "--csv"),
-        (("seakr/table1",), "--data"),
+        "MINE --data folder",
+        "MINE --rehearse",
+        "MINE --trained folder",
+        "seakr/table1 lab --rehearse",
+        "seakr/table1 --index lab --rehearse",
+        "seakr/table1 --csv table.csv --rehearse",
+        "seakr/table1",
     ],
 )
-def test_what_a_recipe_has_no_use_for_is_refused(
-    gnothi: Run, mine: str, tmp_path: Path, arguments: tuple[str, ...], named: str
-) -> None:
-    given = [mine if one == "MINE" else one for one in arguments]
-    code, _, err = gnothi("reproduce", *given, "--out", str(tmp_path / "runs"))
-    assert (code, named in err) == (2, True)
+def test_what_a_recipe_has_no_use_for_is_refused(gnothi: Run, mine: str, tmp_path: Path, arguments: str) -> None:
+    given = [mine if one == "MINE" else one for one in arguments.split()]
+    complained(gnothi("reproduce", *given, "--out", str(tmp_path / "runs")))
     assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(
-    ("added", "said"),
+    "added",
     [
-        ("questions = 5", "got 'questions' without data"),
-        ('data = "nq"', "got data = 'nq', expected an array"),
-        ('data = ["nqq"]', "Did you mean 'nq'"),
-        ('percent = "yes"', "expected true or false"),
-        ("questions = true", "expected a whole number"),
-        ('calls = "all"', "way of counting calls"),
-        ("train = [3]", "expected a table: [[train]]"),
-        ("on.nq = { mdl = 3 }", "expected a table of model"),
+        "questions = 5",
+        'data = "nq"',
+        'data = ["nqq"]',
+        'percent = "yes"',
+        "questions = true",
+        'calls = "all"',
+        "train = [3]",
+        "on.nq = { mdl = 3 }",
     ],
 )
-def test_keys_of_a_papers_table_are_checked_in_a_file_too(gnothi: Run, mine: str, added: str, said: str) -> None:
+def test_keys_of_a_papers_table_are_checked_in_a_file_too(gnothi: Run, mine: str, added: str) -> None:
     data = '\ndata = ["nq"]' if not added.startswith(("data", "questions = 5")) else ""
-    code, out, err = gnothi("reproduce", edited(mine, "title", f"{added}{data}\ntitle"))
-    assert (code, out) == (2, "")
-    assert said in err
+    complained(gnothi("reproduce", edited(mine, "title", f"{added}{data}\ntitle")))
 
 
 def test_a_gate_that_is_shut_is_judged_by_its_own_answers_as_eval_does(

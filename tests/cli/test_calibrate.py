@@ -23,6 +23,7 @@ from gnothi.session.plan import Request, resolve
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 from tests.cli.test_gates import recorded
+from tests.messages import complained
 
 __all__ = ["recorded"]
 
@@ -67,46 +68,26 @@ def test_to_retrieve_always_is_no_number(gnothi_json: Callable[..., Any], record
 
 def test_what_cannot_be_promised_is_refused_with_a_number(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     out = tmp_path / "made.toml"
-    code, shown, err = gnothi("calibrate", recorded, "--signal", "perplexity", "--target-error", "0.01", "--out", str(out))
-    assert (code, shown) == (2, "")
-    assert "cannot promise an error of at most 0.01" in err
-    assert "got 120 questions" in err
+    complained(gnothi("calibrate", recorded, "--signal", "perplexity", "--target-error", "0.01", "--out", str(out)))
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--target-error", "0.3"), "--signal: expected one of those that"),
-        (("--signal", "gram"), "signal of"),
-        (("--signal", "perplexity", "--target-error", "1.5"), "1.5"),
-        (("--signal", "perplexity", "--plot", "picture.xyz"), "ends in .png"),
-    ],
+    "arguments",
+    ["--target-error 0.3", "--signal gram", "--signal perplexity --target-error 1.5", "--signal perplexity --plot picture.xyz"],
 )
-def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    code, _, err = gnothi("calibrate", recorded, *arguments, "--out", str(tmp_path / "made.toml"))
-    assert code == 2
-    assert said in err
+def test_mistakes(gnothi: Run, recorded: str, tmp_path: Path, arguments: str) -> None:
+    complained(gnothi("calibrate", recorded, *arguments.split(), "--out", str(tmp_path / "made.toml")))
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (("--limit", "30"), "--limit: got one with a file of recorded outcomes"),
-        (("--set", "signal.samples=5"), "settings of their own"),
-        (("--index", "lab"), "no model or index opened"),
-        (("--graph", "lab"), "--graph: got one"),
-        (("--workers", "2"), "--workers: got one"),
-        (("--no-cache",), "--cache: got one"),
-        (("--method", "seakr"), "does not say whose scores"),
-    ],
+    "flags",
+    ["--limit 30", "--set signal.samples=5", "--index lab", "--graph lab", "--workers 2", "--no-cache", "--method seakr"],
 )
-def test_flags_that_would_count_for_nothing(
-    gnothi: Run, recorded: str, tmp_path: Path, flags: tuple[str, ...], said: str
-) -> None:
+def test_flags_that_would_count_for_nothing(gnothi: Run, recorded: str, tmp_path: Path, flags: str) -> None:
     out = tmp_path / "made.toml"
-    code, _, err = gnothi("calibrate", recorded, "--signal", "perplexity", *flags, "--out", str(out))
-    assert (code, said in " ".join(err.split()), out.exists()) == (2, True, False), err
+    complained(gnothi("calibrate", recorded, "--signal", "perplexity", *flags.split(), "--out", str(out)))
+    assert not out.exists()
 
 
 def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
@@ -118,24 +99,23 @@ def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any]
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_path: Path) -> None:
-    out = str(tmp_path / "made.toml")
-    for arguments, said in (
-        (("lob",), "Did you mean 'lab'?"),
-        (("lab", "--method", "direct"), "has no gate with a threshold"),
-        (("lab", "--method", "cascade"), "given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`"),
-        (("lab", "--method", "skill_rag"), "asks no signal before it retrieves. Name one: --set gate="),
-        (("lab", "--method", "compose"), "--method: got 'compose', which asks no signal before it retrieves"),
-        (("lab", "--method", "compose", "--set", "gate=never"), "which asks no signal before it retrieves"),
-        (("lab", "--never", "direct"), "got the data set 'lab'"),
-        (("lab", "--signal", "perplexity"), "signal of the method's gate"),
-        (("lab", "--metric", "contained"), "unknown metric"),
-        (("lab", "--method", "panel", "--metric", "contained"), "unknown metric"),
-    ):
-        code, _, err = gnothi("calibrate", *arguments, "--out", out)
-        assert code == 2
-        assert said in err
-        assert "questions are asked" not in err
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "lob",
+        "lab --method direct",
+        "lab --method cascade",
+        "lab --method skill_rag",
+        "lab --method compose",
+        "lab --method compose --set gate=never",
+        "lab --never direct",
+        "lab --signal perplexity",
+        "lab --metric contained",
+        "lab --method panel --metric contained",
+    ],
+)
+def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_path: Path, arguments: str) -> None:
+    complained(gnothi("calibrate", *arguments.split(), "--out", str(tmp_path / "made.toml")))
 
 
 def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
@@ -163,16 +143,14 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
     assert f"warning: the threshold of {out} was chosen on questions of lab:one_hop" in err
     assert read_config(Path(run))["method.seakr.threshold"] == made["gate"]["threshold"]
 
-    for more, said in (
-        (("--model", "openai:other"), "is of model 'lab', got 'openai:other'"),
-        (("--set", "threshold=-3"), "and another one from --set threshold=-3"),
-        (("--set", "signal.samples=5"), "was made with signal.samples = 4, got 5"),
-        (("--set", "signal=perplexity"), "signal.samples=4): no signal that is measured has it (seakr measures perplexity"),
-        (("--set", "signal=consistency"), "no method of seakr uses it (seakr has signal consistency)"),
+    for more in (
+        ("--model", "openai:other"),
+        ("--set", "threshold=-3"),
+        ("--set", "signal.samples=5"),
+        ("--set", "signal=perplexity"),
+        ("--set", "signal=consistency"),
     ):
-        code, _, err = gnothi(*evaluate, *more)
-        assert code == 2
-        assert said in err
+        complained(gnothi(*evaluate, *more))
     assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "signal.samples=5", "--ignore-mismatch")[2]
     _, shown, _ = gnothi("ask", known[0], "--set", "form=simple", "--set", "signal.samples=4", "--calibration", str(out))
     assert f"{made['gate']['threshold']:.2f}" in shown
@@ -204,6 +182,7 @@ def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
     ("seen", "schedule", "told"),
     [
         ([0.2, 0.9], "at_once", True),
+        ([0.2, 0.9], "in_turn", True),
         ([0.2, 0.9], "waves", False),
         ([], "at_once", False),
         ([0.2, None], "at_once", False),
@@ -235,8 +214,7 @@ def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, g
     teach(scripted)
     iekr = ("--method", "iekr", "--set", "gate=perplexity", "--set", "choose=text", "--set", "source=graph")
     command = ("calibrate", "lab:one_hop", *iekr, "--limit", "20", "--model", "some/model", "--out")
-    code, _, err = gnothi(*command, str(tmp_path / "none.toml"))
-    assert (code, "--graph" in err) == (2, True)
+    complained(gnothi(*command, str(tmp_path / "none.toml")))
     code, _, err = gnothi(*command, str(tmp_path / "made.toml"), "--graph", "lab", "--concurrency", "3")
     assert (code, len(err.splitlines())) == (0, 1), err  # what is asked
     written = read_config(tmp_path / "made.toml.runs" / "open")
@@ -245,10 +223,9 @@ def test_facts_of_a_graph_and_how_many_are_asked_at_a_time(scripted: Scripted, g
 
 @pytest.mark.usefixtures("scripted")
 def test_several_processes_do_not_wait_for_one_server(gnothi: Run, tmp_path: Path) -> None:
-    code, _, err = gnothi(
-        "calibrate", "lab", "--model", "openai:x", "--index", "lab", "--workers", "2", "--out", str(tmp_path / "m")
+    complained(
+        gnothi("calibrate", "lab", "--model", "openai:x", "--index", "lab", "--workers", "2", "--out", str(tmp_path / "m"))
     )
-    assert (code, "--workers: got 2 with a model behind an API" in err) == (2, True)
 
 
 def test_it_is_of_the_model_that_the_gate_listens_to(
@@ -256,16 +233,7 @@ def test_it_is_of_the_model_that_the_gate_listens_to(
 ) -> None:
     teach(scripted)
     out, run = str(tmp_path / "made.toml"), str(tmp_path / "run")
-    method = (
-        "--method",
-        "slimplm",
-        "--limit",
-        "30",
-        "--set",
-        "slimplm.judgement=perplexity",
-        "--set",
-        "slimplm.proxy=some/proxy",
-    )
+    method = "--method slimplm --limit 30 --set slimplm.judgement=perplexity --set slimplm.proxy=some/proxy".split()
     made = gnothi_json("calibrate", "lab:one_hop", *method, "--search-cost", "0.1", "--out", out)
     assert made["model"]["name"] == "some/proxy"
     code, _, err = gnothi("eval", "lab:one_hop", *method, "--method", "cot,rag", "--calibration", out, "--out", run)
@@ -379,8 +347,7 @@ def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Call
     assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "rag", "--set", "seakr.threshold=inf", "--out", shut)[0] == 0
     code, shown, _ = gnothi("calibrate", shut, "--target-error", "0.2", "--out", str(out))
     assert (code, "all of this" in shown, read(out).answers_of) == (0, False, "seakr")
-    code, _, err = gnothi("calibrate", run, "--method", "keqa", "--out", str(out))
-    assert (code, "method with a gate" in err) == (2, True)
+    complained(gnothi("calibrate", run, "--method", "keqa", "--out", str(out)))
 
 
 def teach(scripted: Scripted) -> list[str]:

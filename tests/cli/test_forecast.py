@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import complained
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -45,31 +47,19 @@ def test_a_resumed_run_is_timed_twice(gnothi: Run, sample: str) -> None:
 
 @pytest.mark.parametrize("number", ["0", "1.5", "many", "1e30", "nan", "-3"])
 def test_what_is_no_number_of_questions_is_refused(gnothi: Run, sample: str, number: str) -> None:
-    code, _, err = gnothi("report", sample, "--forecast", number)
-    assert code == 2
-    assert "expected one like 250000 or 1e6" in err
+    complained(gnothi("report", sample, "--forecast", number))
 
 
 def test_a_folder_that_is_no_run_is_refused(gnothi: Run, tmp_path: Path) -> None:
-    code, _, err = gnothi("report", str(tmp_path), "--forecast", "10")
-    assert code == 2
-    assert "is not a run" in err
+    complained(gnothi("report", str(tmp_path), "--forecast", "10"))
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        (("--forecast", "10", "--html", "page.html"), "--html"),
-        (("--devices", "2"), "--devices"),
-        (("--prices", "hour=3"), "--prices"),
-        (("--forecast", "10", "--prices", "hours=3"), "Did you mean 'hour'"),
-    ],
+    "given", ["--forecast 10 --html page.html", "--devices 2", "--prices hour=3", "--forecast 10 --prices hours=3"]
 )
-def test_what_does_not_go_together_is_refused(gnothi: Run, sample: str, given: tuple[str, ...], named: str) -> None:
-    code, out, err = gnothi("report", sample, *given)
-    assert (code, out, named in err) == (2, "", True)
+def test_what_does_not_go_together_is_refused(gnothi: Run, sample: str, given: str) -> None:
+    complained(gnothi("report", sample, *given.split()))
 
 
 def test_one_run_is_forecast_from(gnothi: Run, sample: str) -> None:
-    code, _, err = gnothi("report", sample, sample, "--forecast", "10")
-    assert (code, "got 2 runs" in err) == (2, True)
+    complained(gnothi("report", sample, sample, "--forecast", "10"))

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.messages import complained
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -65,19 +67,8 @@ def test_an_infinite_threshold_can_be_shown_everywhere(
     gnothi: Run, recorded: str, tmp_path: Path, value: str, fires: str
 ) -> None:
     page, folder = tmp_path / "page.html", tmp_path / "csv"
-    code, out, err = gnothi(
-        "calibrate",
-        "--replay",
-        recorded,
-        "--threshold",
-        f"perplexity={value}",
-        "--html",
-        str(page),
-        "--csv",
-        str(folder),
-        "--plot",
-        f"{page}.svg",
-    )
+    shown = ("--html", str(page), "--csv", str(folder), "--plot", f"{page}.svg")
+    code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", f"perplexity={value}", *shown)
     assert code == 0, err
     assert f"perplexity at {value}: accuracy" in " ".join(out.split())
     assert f"perplexity: the threshold {value} (almost) {fires} retrieves" in err
@@ -120,28 +111,26 @@ def test_a_threshold_that_decides_nothing_warns_on_stderr(gnothi: Run, recorded:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    "arguments",
     [
-        (("--threshold", "perplexity"), "expected SIGNAL=VALUE"),
-        (("--threshold", "perplexity=high"), "expected SIGNAL=VALUE"),
-        (("--threshold", "perplexity=nan"), "expected SIGNAL=VALUE with a number"),
-        (("--threshold", "=2"), "expected SIGNAL=VALUE"),
-        (("--search-cost", "nan"), "--search-cost': got nan, expected a finite number"),
-        (("--search-cost", "inf"), "--search-cost': got inf, expected a finite number"),
-        (("--search-cost", "-0.1"), "-0.1 is not in the range x>=0"),
-        (("--threshold", "perplexty=2"), "Did you mean 'perplexity'"),
-        (("--metric", "bleu"), "contained"),
-        (("--always", "twice"), "expected twice, a text"),
-        (("--surer", "gram"), "signal of the file"),
-        (("--never", "one_retrieval"), "--never and --always: got 'one_retrieval' for both"),
-        (("--never", "x", "--always", "x"), "--never and --always: got 'x' for both, expected two ways of answering"),
-        (("--plot", "picture.xyz"), "ends in .png, .svg or .pdf"),
+        "--threshold perplexity",
+        "--threshold perplexity=high",
+        "--threshold perplexity=nan",
+        "--threshold =2",
+        "--search-cost nan",
+        "--search-cost inf",
+        "--search-cost -0.1",
+        "--threshold perplexty=2",
+        "--metric bleu",
+        "--always twice",
+        "--surer gram",
+        "--never one_retrieval",
+        "--never x --always x",
+        "--plot picture.xyz",
     ],
 )
-def test_mistakes(gnothi: Run, recorded: str, arguments: tuple[str, ...], said: str) -> None:
-    code, out, err = gnothi("calibrate", "--replay", recorded, *arguments)
-    assert (code, out) == (2, "")
-    assert said in err
+def test_mistakes(gnothi: Run, recorded: str, arguments: str) -> None:
+    complained(gnothi("calibrate", "--replay", recorded, *arguments.split()))
 
 
 def test_the_frontiers_as_a_picture(gnothi: Run, recorded: str, tmp_path: Path) -> None:
@@ -155,9 +144,7 @@ def test_the_frontiers_as_a_picture(gnothi: Run, recorded: str, tmp_path: Path) 
 def test_files_of_another_kind(gnothi: Run, tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text('{"question": "?", "answer": "a"}\n')
     for name in ("questions.jsonl", ""):
-        code, _, err = gnothi("calibrate", "--replay", str(tmp_path / name))
-        assert code == 2
-        assert "line 1: got answers = None" in err or "is not a run" in err
+        complained(gnothi("calibrate", "--replay", str(tmp_path / name)))
     assert gnothi("calibrate", "--replay", str(tmp_path / "absent"))[0] == 2
 
 
@@ -174,8 +161,7 @@ def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any]
 def test_a_line_that_is_not_json_is_named(gnothi: Run, recorded: str) -> None:
     path = Path(recorded)
     path.write_text("{question\n" + path.read_text())
-    code, _, err = gnothi("calibrate", "--replay", recorded)
-    assert (code, "line 1: got '{question', which is not JSON" in err) == (2, True)
+    complained(gnothi("calibrate", "--replay", recorded))
 
 
 @pytest.mark.usefixtures("scripted")
@@ -188,8 +174,7 @@ def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> 
     assert list(found["others"]) == ["seakr"]
     (swapped,) = gnothi_json("calibrate", "--replay", run, "--never", "rag", "--always", "direct")
     assert swapped["never"] == found["always"]
-    code, _, err = gnothi("calibrate", "--replay", run, "--metric", "contained")
-    assert (code, "metric of a run" in err) == (2, True)
+    complained(gnothi("calibrate", "--replay", run, "--metric", "contained"))
 
 
 def test_one_page_and_tables_of_what_was_recorded(gnothi: Run, recorded: str, tmp_path: Path) -> None:
@@ -241,9 +226,7 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     code, shown, _ = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *place, *given, "--json")
     assert code == 0
     assert json.loads(shown)["decisions"][0]["threshold"] == pytest.approx(made["gate"]["threshold"])
-    code, _, err = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *given)
-    assert code == 2
-    assert "was made with signal.site = residual, got ffn" in err
+    complained(gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *given))
     code, _, err = gnothi("ask", "Who is it?", "--method", "seakr", *place, *given)
     assert "is for scores of whole replies" in err
     assert "(form = multi_hop)" in err
@@ -300,41 +283,31 @@ def test_a_learnt_gate_as_json(gnothi_json: Callable[..., Any], recorded: str) -
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "given",
     [
-        (("--learn", "--csv", "folder"), "--csv: got it with --learn"),
-        (
-            ("--learn", "--threshold", "perplexity=2"),
-            "--threshold: got it with --learn, which has no use for it. It goes with --re",
-        ),
-        (("--learn", "--limit", "2"), "--limit: got it with --learn, which has no use for it. Leave it out"),
-        (
-            ("--learn", "--target-harm", "0.1"),
-            "It goes with --learn with --out",
-        ),
-        (("--learn", "--out", "gate", "--html", "page.html"), "--html: got it with --learn with --out"),
-        (("--replay", "--wrong-cost", "2"), "--wrong-cost: got it with --replay"),
-        (("--replay", "--out", "gate"), "--out: got it with --replay"),
-        (("--replay", "--learn"), "got --replay and --learn, expected one of them"),
-        (("--threshold", "perplexity=2"), "--threshold: got it without --replay or --learn"),
-        (("--judge", "RECORDED"), "--judge: got it without --replay or --learn"),
-        (("RECORDED",), "got 2 data sets, expected one"),
+        "--learn --csv folder",
+        "--learn --threshold perplexity=2",
+        "--learn --limit 2",
+        "--learn --target-harm 0.1",
+        "--learn --out gate --html page.html",
+        "--replay --wrong-cost 2",
+        "--replay --out gate",
+        "--replay --learn",
+        "--threshold perplexity=2",
+        "--judge RECORDED",
+        "RECORDED",
     ],
 )
 def test_options_of_another_way_to_calibrate_are_refused(
-    gnothi: Run, recorded: str, given: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gnothi: Run, recorded: str, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
-    code, out, err = gnothi("calibrate", recorded, *(recorded if word == "RECORDED" else word for word in given))
-    assert (code, out) == (2, "")
-    assert said in " ".join(err.split())
+    complained(gnothi("calibrate", recorded, *(recorded if word == "RECORDED" else word for word in given.split())))
     assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("how", ["--replay", "--learn"])
 def test_what_is_not_there_is_told_before_it_is_read(gnothi: Run, recorded: str, how: str) -> None:
-    code, _, err = gnothi("calibrate", how)
-    assert (code, "expected RUN|FILE..." in err) == (2, True)
-    code, _, err = gnothi("calibrate", how, f"{recorded}l")
-    assert (code, f"Did you mean '{recorded}'" in err) == (2, True)
+    complained(gnothi("calibrate", how))
+    complained(gnothi("calibrate", how, f"{recorded}l"))

@@ -12,6 +12,7 @@ from gnothi import lab
 from gnothi.cli.lab import SETTINGS_FILE
 from gnothi.lab import training
 from gnothi.session.data import load_questions
+from tests.messages import complained
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -45,21 +46,11 @@ def test_questions_show_their_truths(gnothi: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("questions", "--kind", "three_hop"), "unknown kind of question: got 'three_hop'. Did you mean 'two_hop'?"),
-        (("questions", "--n", "0"), "--n"),
-        (("train", "--set", "stepps=1"), "Did you mean 'steps'?"),
-        (("train", "--set", "grid.often=0.9"), "sum to 1"),
-    ],
+    "arguments", ["questions --kind three_hop", "questions --n 0", "train --set stepps=1", "train --set grid.often=0.9"]
 )
-def test_bad_input_is_one_clear_line(
-    gnothi: Run, arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input_is_one_clear_line(gnothi: Run, arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, err = gnothi("lab", *arguments)
-    assert message in err
-    assert (code, out) == (2, "")
+    complained(gnothi("lab", *arguments.split()))
     assert not list(tmp_path.iterdir())
 
 
@@ -80,6 +71,4 @@ def test_training_writes_a_model_and_refuses_to_mix_settings(
     assert {"config.json", "model.safetensors", "tokenizer.json", "gnothi.json", SETTINGS_FILE} <= {
         f.name for f in out.iterdir()
     }
-    code, _, err = gnothi(*arguments, "--seed", "1")
-    assert code == 2
-    assert "other settings" in err
+    complained(gnothi(*arguments, "--seed", "1"))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.messages import complained
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -14,18 +16,16 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.mark.parametrize(
     "command",
     [
-        ("calibrate", "--replay", "FILE", "--search-cost"),
-        ("calibrate", "FILE", "--out", "OUT", "--search-cost"),
-        ("calibrate", "FILE", "--out", "OUT", "--target-error"),
-        ("calibrate", "FILE", "--out", "OUT", "--epsilon"),
-        ("ask", "Why?", "--max-cost"),
+        "calibrate --replay FILE --search-cost",
+        "calibrate FILE --out OUT --search-cost",
+        "calibrate FILE --out OUT --target-error",
+        "calibrate FILE --out OUT --epsilon",
+        "ask Why? --max-cost",
     ],
     ids=" ".join,
 )
-def test_a_number_has_to_be_one(gnothi: Run, tmp_path: Path, command: tuple[str, ...], value: str) -> None:
+def test_a_number_has_to_be_one(gnothi: Run, tmp_path: Path, command: str, value: str) -> None:
     (tmp_path / "FILE").write_text("{}", encoding="utf-8")
-    arguments = [str(tmp_path / word) if word.isupper() else word for word in command]
-    code, out, err = gnothi(*arguments, value)
-    assert (code, out) == (2, "")
-    assert f"Invalid value for '{command[-1]}'" in err
+    arguments = [str(tmp_path / word) if word.isupper() else word for word in command.split()]
+    complained(gnothi(*arguments, value))
     assert not (tmp_path / "OUT").exists()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gnothi.testing.model import Scripted
+from tests.messages import complained
 
 Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "reader", "lab-train:choice")
@@ -17,23 +18,22 @@ COMMAND = ("train", "reader", "lab-train:choice")
 
 @pytest.mark.usefixtures("scripted")
 def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
-    def refused(*arguments: str) -> str:
-        code, out, err = gnothi("train", "reader", *arguments, "--out", str(tmp_path / "out"))
-        assert (code, out) == (2, "")
-        assert not (tmp_path / "out").exists()
-        return err
-
-    assert "Use 'lab-train:choice'" in refused("lab:choice")
-    assert "got 'lamda'" in refused("lab-train", "--set", "lamda=3")
-    assert "setting 'validation': got 2.0" in refused("lab-train", "--set", "validation=2")
-    assert "expected a divisor of batch" in refused("lab-train", "--set", "rows=3")
-    assert "no one prompt to learn from" in refused("lab-train", "--method", "seakr")
-    assert "unknown method" in refused("lab-train", "--method", "ragg")
-    assert "no chains of thought" in refused("lab-train", "--set", "reason=true")
-    assert "a reader learns to say the choice itself" in refused("lab-train", "--set", "choice_score=label")
-    assert "by its weights" in refused("lab-train", "--model", "openai:gpt")
+    out = tmp_path / "out"
     (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "answers": []}\n')
-    assert "question '1' has no gold answer" in refused(str(tmp_path / "questions.jsonl"))
+    for arguments in (
+        ("lab:choice",),
+        ("lab-train", "--set", "lamda=3"),
+        ("lab-train", "--set", "validation=2"),
+        ("lab-train", "--set", "rows=3"),
+        ("lab-train", "--method", "seakr"),
+        ("lab-train", "--method", "ragg"),
+        ("lab-train", "--set", "reason=true"),
+        ("lab-train", "--set", "choice_score=label"),
+        ("lab-train", "--model", "openai:gpt"),
+        (str(tmp_path / "questions.jsonl"),),
+    ):
+        complained(gnothi("train", "reader", *arguments, "--out", str(out)))
+    assert not out.exists()
 
 
 def test_prompts_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
@@ -47,8 +47,7 @@ def test_prompts_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[...
     assert {len(line["passages"]) for line in lines} <= {1, 2}
     assert {len(line["choices"]) for line in lines} == {4}
     assert gnothi_json(*arguments)["questions"] == 12
-    code, _, err = gnothi(*arguments, "--set", "k=3")
-    assert (code, "method.rag.k = 2, got 3" in err) == (2, True)
+    complained(gnothi(*arguments, "--set", "k=3"))
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import gnothi as package
+from tests.messages import complained
 from tests.patience import PATIENCE
 
 KNOWN = {"model": "gnothi/direct", "stream": True, "messages": [{"role": "user", "content": "Who directed The Amber Harbour?"}]}
@@ -25,8 +26,7 @@ def test_what_is_not_installed_is_named(gnothi: Callable[..., tuple[int, str, st
     for module in [name for name in sys.modules if name.startswith("gnothi.serving")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    code, _, err = gnothi("serve")
-    assert (code, "pip install 'gnothi[serving]'" in err) == (3, True)
+    complained(gnothi("serve"), 3)
 
 
 def test_a_port_that_is_taken_is_told(gnothi: Callable[..., tuple[int, str, str]]) -> None:

@@ -20,6 +20,7 @@ from gnothi.methods.steps.parsing import as_choice, read_reply
 from gnothi.types import Question
 from tests import made_data as made
 from tests.cases import each
+from tests.messages import refused
 
 Item = dict[str, Any]
 COWS = "What do cows eat?"
@@ -217,61 +218,50 @@ def test_what_is_read(tmp_path: Path, name: str, content: Any, format: str, expe
     assert load(f"{path}.gz") == expected
 
 
-LINE = "line 1: got"
-REFUSED: list[tuple[str, Any, str | None, str]] = [
-    ("q.jsonl", OPENBOOKQA | {"answerKey": "E"}, None, f"{LINE} answerKey = 'E', expected the label of a choice: A, B"),
-    ("q.jsonl", COMMONSENSEQA | {"answerKey": "E"}, None, f"{LINE} answerKey = 'E', expected the label of a choice: A, B"),
+REFUSED: list[tuple[str, Any, str | None]] = [
+    ("q.jsonl", OPENBOOKQA | {"answerKey": "E"}, None),
+    ("q.jsonl", COMMONSENSEQA | {"answerKey": "E"}, None),
+    *(("q.jsonl", OPENBOOKQA | {"question": stem}, "openbookqa") for stem in ("What?", {"stem": ""}, {"choices": LISTED})),
+    ("q.jsonl", MEDQA | {"answer": "milk"}, None),
+    ("q.jsonl", {"question": "Q?", "answer": "moss", "options": MEDQA["options"]}, None),
+    ("q.jsonl", {"question": COWS, "answer": ["hay", "moss"], "options": MEDQA["options"]}, None),
+    ("q.jsonl", {"question": "Who?", "answer": "x", "passages": ["text"]}, "hotpotqa"),
+    *(("q.json", [TWO_WIKI | {"evidences": one}], None) for one in ("Ann", [["Ann", "born"]], [3])),
+    ("q.json", [{"id": "2hop__1", "question": "Q?", "answer": "x", "paragraphs": [1]}], "musique"),
+    ("q.json", [STRATEGYQA | {"decomposition": "Is #1?"}], None),
+    ("q.json", of_iirc({"question": "?"}), None),
+    ("q.json", of_iirc(asked("q", type="date")), None),
+    ("q.json", of_iirc(asked("q", type="span", answer_spans=["text"])), None),
+    ("q.json", of_iirc(asked("q", type="value")), None),
     *(
-        ("q.jsonl", OPENBOOKQA | {"question": stem}, "openbookqa", rf'{LINE} question = .*expected an object with "stem"')
-        for stem in ("What?", {"stem": ""}, {"choices": LISTED})
-    ),
-    ("q.jsonl", MEDQA | {"answer": "milk"}, None, "expected the option of that letter: 'hay'"),
-    ("q.jsonl", {"question": "Q?", "answer": "moss", "options": MEDQA["options"]}, None, "expected one of the options"),
-    ("q.jsonl", {"question": COWS, "answer": ["hay", "moss"], "options": MEDQA["options"]}, None, "one of the options"),
-    ("q.jsonl", {"question": "Who?", "answer": "x", "passages": ["text"]}, "hotpotqa", f"{LINE} passages of another shape"),
-    *(
-        ("q.json", [TWO_WIKI | {"evidences": one}], None, r"item 1: got evidences = .*\[subject, relation, object\]")
-        for one in ("Ann", [["Ann", "born"]], [3])
-    ),
-    ("q.json", [{"id": "2hop__1", "question": "Q?", "answer": "x", "paragraphs": [1]}], "musique", "a list of objects"),
-    ("q.json", [STRATEGYQA | {"decomposition": "Is #1?"}], None, r"item 1: got decomposition = 'Is #1\?', expected a list"),
-    ("q.json", of_iirc({"question": "?"}), None, "got questions of another shape"),
-    ("q.json", of_iirc(asked("q", type="date")), None, "expected span, binary, value or none"),
-    ("q.json", of_iirc(asked("q", type="span", answer_spans=["text"])), None, "expected a list of spans"),
-    ("q.json", of_iirc(asked("q", type="value")), None, "expected a key 'answer_value'"),
-    *(
-        ("q.jsonl", POPQA | one, None, rf"{LINE} .*, expected ")
+        ("q.jsonl", POPQA | one, None)
         for one in ({"possible_answers": "[Rome"}, {"s_pop": "many"}, {"possible_answers": "[[1]]"})
     ),
-    ("q.json", {"example": [OPEN, SELFAWARE | {"answerable": "yes"}]}, None, "item 2: got answerable = 'yes'"),
-    ("q.json", {"example": [OPEN, SELFAWARE | {"answer": []}]}, None, "item 2: got an answerable question without"),
-    ("q.json", {"example": [OPEN, SELFAWARE | {"answerable": False}]}, None, "item 2: got answerable = False with answer"),
+    ("q.json", {"example": [OPEN, SELFAWARE | {"answerable": "yes"}]}, None),
+    ("q.json", {"example": [OPEN, SELFAWARE | {"answer": []}]}, None),
+    ("q.json", {"example": [OPEN, SELFAWARE | {"answerable": False}]}, None),
     *(
-        ("q.json", of_squad(SQUAD | {"id": "z"}, SQUAD | other), None, f"item 2, question 1: got .*, expected {said}")
-        for other, said in (
-            ({"answers": "308"}, "a list of answers"),
-            ({"question": " "}, "text that is not empty"),
-            ({"id": ["x"]}, "text or a whole"),
-        )
+        ("q.json", of_squad(SQUAD | {"id": "z"}, SQUAD | other), None)
+        for other in ({"answers": "308"}, {"question": " "}, {"id": ["x"]})
     ),
-    ("q.json", of_squad(SQUAD, SQUAD), None, "item 2, question 1: got the id 'a' again"),
-    ("q.json", {"data": [{"paragraphs": [1]}]}, "squad", "paragraphs of another shape"),
-    *(("q.json", {"Data": [TRIVIAQA | {"Answer": answer}]}, None, "item 1: got .*Value") for answer in ODD_ANSWERS),
+    ("q.json", of_squad(SQUAD, SQUAD), None),
+    ("q.json", {"data": [{"paragraphs": [1]}]}, "squad"),
+    *(("q.json", {"Data": [TRIVIAQA | {"Answer": answer}]}, None) for answer in ODD_ANSWERS),
     *(
-        ("t.csv", TRUTHFULQA | {empty: ""}, None, f"line 2: got {empty} = '', expected text that is not empty")
+        ("t.csv", TRUTHFULQA | {empty: ""}, None)
         for empty in ("Question", "Best Answer", "Correct Answers", "Incorrect Answers")
     ),
-    ("t.csv", TRUTHFULQA | {"Incorrect Answers": " ; "}, None, "expected answers with semicolons"),
-    ("t.jsonl", {"question": "Who?", "answer": "x"}, "truthfulqa", "expected a key 'Best Answer'"),
-    ("x.csv", "Who?\tAnn", "dpr", "line 1: .*expected a list as Python writes it"),
-    ("x.csv", "Who?", "dpr", "line 1: .*got 1 fields, expected 2"),
-    ("x.csv", "Who?\t[{}]", "dpr", f"{LINE} answers"),
+    ("t.csv", TRUTHFULQA | {"Incorrect Answers": " ; "}, None),
+    ("t.jsonl", {"question": "Who?", "answer": "x"}, "truthfulqa"),
+    ("x.csv", "Who?\tAnn", "dpr"),
+    ("x.csv", "Who?", "dpr"),
+    ("x.csv", "Who?\t[{}]", "dpr"),
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "format", "said"), REFUSED)
-def test_what_is_refused(tmp_path: Path, name: str, content: Any, format: str | None, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+@pytest.mark.parametrize(("name", "content", "format"), REFUSED)
+def test_what_is_refused(tmp_path: Path, name: str, content: Any, format: str | None) -> None:
+    with refused(InvalidInput):
         load(written(tmp_path / name, content), format=format)
 
 
@@ -290,7 +280,7 @@ def test_names_of_the_answer_count_where_the_scorers_file_lies_beside(tmp_path: 
     written(tmp_path / "id_aliases.json", "\n".join(map(json.dumps, lines)))
     assert [question.answers for question in load(path)] == [("Paris", "Lutetia", "Parisian"), ("yes",)]
     written(tmp_path / "id_aliases.json", {"aliases": []})
-    with pytest.raises(InvalidInput, match=r"id_aliases.json, line 1: got the keys 'aliases', expected a key 'Q_id'"):
+    with refused(InvalidInput):
         load(path)
 
 
@@ -319,20 +309,20 @@ def test_the_three_shapes_say_the_same(options: dict[str, str], data: st.DataObj
     [None, "A", [], ["hay"], ["hay", 1], {}, {"A": "hay"}, {"A": 1, "B": 2}, COLUMNS | {"text": ["hay"]}, [LISTED[0]] * 2],
 )
 def test_choices_of_other_shapes(given: object) -> None:
-    with pytest.raises(InvalidInput, match="f, line 1: got choices"):
+    with refused(InvalidInput):
         choice.read(Record({}, "f, line 1", 1), given, "choices")
 
 
 def test_the_in_house_list_divides_the_training_file(tmp_path: Path) -> None:
     lines = [json.dumps(COMMONSENSEQA | {"id": name}) for name in "abcd"]
     path = written(tmp_path / "train_rand_split.jsonl", "\n".join(lines))
-    with pytest.raises(InvalidInput, match=r"there is no .*inhouse_split_qids\.txt: expected the ids"):
+    with refused(InvalidInput):
         load(f"csqa-inhouse:test:{path}")
     (tmp_path / "inhouse_split_qids.txt").write_text("c\na\n", encoding="utf-8")
     assert [one.id for one in load(f"csqa-inhouse:train:{path}")] == ["a", "c"]
     assert [one.id for one in load(f"csqa-inhouse:test:{path}", limit=1)] == ["b"]
     for argument in ("csqa-inhouse", "csqa-inhouse:dev:x", "csqa-inhouse:test"):
-        with pytest.raises(InvalidInput, match=r"expected csqa-inhouse:train:FILE or csqa-inhouse:test:FILE"):
+        with refused(InvalidInput):
             load(argument)
     assert "csqa-inhouse" in data_sets()
 
@@ -373,7 +363,7 @@ NESTED = "[" * 2000 + "]" * 2000
 @pytest.mark.parametrize("text", [NESTED, f'{{"question": {NESTED}}}', f'{{"question": "x", "answer": {NESTED}}}', "9" * 4000])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
 def test_json_nested_deeply_and_long_numbers_are_refused_with_their_place(tmp_path: Path, name: str, text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"a\.jsonl?.*: got "):
+    with refused(InvalidInput):
         load(written(tmp_path / name, text))
 
 

@@ -13,6 +13,7 @@ import pytest
 from gnothi.datasets import load
 from gnothi.errors import InvalidInput
 from tests.cases import each
+from tests.messages import refused
 
 # Packed files of questions read as the plain ones do.
 
@@ -42,7 +43,7 @@ def test_packed_as_plain(tmp_path: Path, name: str) -> None:
 def test_a_damaged_file_is_told(tmp_path: Path, name: str, damaged: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(damaged)
-    with pytest.raises(InvalidInput, match=r"gz file|holds no questions"):
+    with refused(InvalidInput):
         load(str(path))
 
 

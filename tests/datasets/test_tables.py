@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gnothi.datasets import load
 from gnothi.datasets.tables import read_table
 from gnothi.errors import InvalidInput
+from tests.messages import refused
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 
@@ -37,24 +38,16 @@ def test_the_place_is_the_line_in_which_a_row_begins(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        (b"one,two\na,b\nc\n", "line 3: got 1 fields, expected 2 as in the header"),
-        (b'one,two\na,"b\n', "line 2: got a broken row"),
-        (b"one,two\na,\xff\n", "line 2: got bytes that are not UTF-8"),
-        (b"one,one\na,b\n", "line 1: got the column 'one' twice"),
-    ],
-)
-def test_broken_tables(tmp_path: Path, content: bytes, complaint: str) -> None:
+@pytest.mark.parametrize("content", [b"one,two\na,b\nc\n", b'one,two\na,"b\n', b"one,two\na,\xff\n", b"one,one\na,b\n"])
+def test_broken_tables(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(content)
-    with pytest.raises(InvalidInput, match=complaint):
+    with refused(InvalidInput):
         list(read_table(path))
 
 
 def test_no_table(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="cannot read"):
+    with refused(InvalidInput):
         list(read_table(tmp_path / "absent.csv"))
 
 

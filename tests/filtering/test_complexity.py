@@ -37,7 +37,7 @@ def test_it_tells_by_wording() -> None:
 def test_any_text_gets_probabilities(drawn: list[tuple[str, str]], asked: str) -> None:
     labelled = [Labelled(*one) for one in drawn]
     if len({one.strategy for one in labelled}) < 2:
-        with pytest.raises(InvalidInput, match="at least two"):
+        with pytest.raises(InvalidInput):
             fit(labelled)
         return
     (told,) = fit(labelled).predict([asked])

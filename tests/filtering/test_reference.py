@@ -222,26 +222,41 @@ def test_an_encoder_that_is_none(tmp_path: Path) -> None:
         SentenceEncoder(str(tmp_path))
 
 
-def test_raw_first_tokens_are_what_the_library_gives(tmp_path: Path) -> None:
-    """KEQA's code: the [CLS] state as it is, of "Question: ...\\n\\nPassage: ...", the title left out."""
+def small_bert(folder: Path) -> tuple[Any, Any]:
+    """A model and its tokenizer, which lie in the folder."""
     pytest.importorskip("sentence_transformers", reason="the extra `dense` is not installed (pip install 'gnothi[dense]')")
     import torch
     import transformers
     from transformers import AutoModel, AutoTokenizer
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "question", "passage", ":", "who", "sails", "the", "tram", "?", "."]
-    (tmp_path / "vocab.txt").write_text("\n".join(words), "utf-8")
+    (folder / "vocab.txt").write_text("\n".join(words), "utf-8")
     torch.manual_seed(0)
     library: Any = transformers
     small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    library.BertModel(library.BertConfig(vocab_size=len(words), **small)).save_pretrained(tmp_path)
-    library.BertTokenizerFast(vocab_file=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    library.BertModel(library.BertConfig(vocab_size=len(words), **small)).save_pretrained(folder)
+    library.BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    return AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+
+
+def test_raw_first_tokens_are_what_the_library_gives(tmp_path: Path) -> None:
+    """KEQA's code: the [CLS] state as it is, of "Question: ...\\n\\nPassage: ...", the title left out."""
+    model, tokenizer = small_bert(tmp_path)
     pairs = [("Who sails?", Passage("p", "The tram.", "Ferry")), ("Who?", Passage("q", "The tram sails the tram."))]
     found = SentenceEncoder(f"cls:{tmp_path}").encode(pairs)
-    model, tokenizer = AutoModel.from_pretrained(tmp_path).eval(), AutoTokenizer.from_pretrained(tmp_path)
     for (question, passage), ours in zip(pairs, found, strict=True):
         read = tokenizer(f"Question: {question}\n\nPassage: {passage.text}", return_tensors="pt")
-        with torch.no_grad():
-            theirs = model(**read).last_hidden_state[0, 0].numpy()
+        theirs = model(**read).last_hidden_state[0, 0].detach().numpy()
         assert np.allclose(ours, theirs, atol=1e-5)
         assert abs(float(np.linalg.norm(ours)) - 1.0) > 0.1
+
+
+def test_pooled_questions_are_what_the_library_gives(tmp_path: Path) -> None:
+    """SKR's code: the pooler's output for the question alone, of length 1."""
+    model, tokenizer = small_bert(tmp_path)
+    encoder = SentenceEncoder(f"pooler:{tmp_path}")
+    assert encoder.name == f"pooler:{tmp_path}"
+    questions = ["Who sails the tram?", "Who?"]
+    for question, ours in zip(questions, encoder.encode([(one, Passage("", "")) for one in questions]), strict=True):
+        theirs = model(**tokenizer(question, return_tensors="pt")).pooler_output[0].detach().numpy()
+        assert np.allclose(ours, theirs / np.linalg.norm(theirs), atol=1e-5)

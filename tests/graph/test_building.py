@@ -22,6 +22,7 @@ from gnothi.locks import hold
 from gnothi.retrieval.folder import FILE
 from gnothi.retrieval.registry import open_index
 from tests import made_data as made
+from tests.messages import refused
 from tests.stopping import Stopping, moments
 
 
@@ -121,9 +122,9 @@ def test_conceptnets_dump_brings_its_sentences(tmp_path: Path) -> None:
 def test_a_malformed_line_is_named_and_what_was_before_it_is_kept(tmp_path: Path) -> None:
     out = tmp_path / "graph"
     source = write(tmp_path / "t.tsv", "tea | is | hot", "broken", "tea | is | green")
-    with pytest.raises(InvalidInput, match=r"t\.tsv, line 2: got 1 tab-separated field.*skip_invalid=True"):
+    with refused(InvalidInput):
         build(out, source)
-    with pytest.raises(IndexUnavailable, match="interrupted"):
+    with refused(IndexUnavailable):
         open_folder(out)
     report = build(out, source, skip_invalid=True)
     assert (report.facts, report.invalid.count) == (2, 1)
@@ -160,7 +161,7 @@ def test_one_build_at_a_time(tmp_path: Path) -> None:
     build(tmp_path / "graph", source)
     with (
         hold(tmp_path / "graph" / "import" / ".lock", AssertionError, "busy."),
-        pytest.raises(IndexUnavailable, match="another process"),
+        refused(IndexUnavailable),
     ):
         build(tmp_path / "graph", source)
 
@@ -168,19 +169,19 @@ def test_one_build_at_a_time(tmp_path: Path) -> None:
 def test_folders_of_others_are_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "a.tsv", "tea | is | hot")
     (tmp_path / "file").write_text("")
-    with pytest.raises(IndexUnavailable, match="is a file"):
+    with refused(IndexUnavailable):
         build(tmp_path / "file", source)
     write(tmp_path / "other" / "x", "mine")
-    with pytest.raises(IndexUnavailable, match="not empty"):
+    with refused(IndexUnavailable):
         build(tmp_path / "other", source)
     assert os.listdir(tmp_path / "other") == ["x"]
-    with pytest.raises(IndexUnavailable, match="there is no graph"):
+    with refused(IndexUnavailable):
         open_folder(tmp_path / "nowhere")
     assert not is_graph(tmp_path / "other")
 
 
 def test_sources_without_facts_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="no fact"):
+    with refused(InvalidInput):
         build(tmp_path / "graph", write(tmp_path / "empty.tsv"))
 
 
@@ -216,7 +217,7 @@ def test_a_damaged_graph_says_so(tmp_path: Path, damage: str) -> None:
         (out / FILE).write_text(json.dumps(manifest | {"lemmatiser": []}))
     else:
         (out / FILE).write_text(json.dumps(manifest | {"relations": [["r", "no places"]]}))
-    with pytest.raises(IndexUnavailable, match="gnothi index build" if damage != "json" else "damaged"):
+    with refused(IndexUnavailable):
         open_folder(out)
     with pytest.raises(IndexUnavailable):
         open_index(out)
@@ -227,30 +228,30 @@ def test_numbers_that_lead_nowhere_are_told_when_they_are_met(tmp_path: Path) ->
     tables = tmp_path / "graph" / read_manifest(tmp_path / "graph").tables
     np.save(tables / "tails.npy", np.array([77], dtype=np.int32))
     graph = open_folder(tmp_path / "graph")
-    with pytest.raises(IndexUnavailable, match="is damaged"):
+    with refused(IndexUnavailable):
         graph.neighbourhood_blocking(["tea"], 1, 5)
     np.save(tables / "surface_nodes.npy", np.full(2, 77, dtype=np.int32))
-    with pytest.raises(IndexUnavailable, match="is damaged"):
+    with refused(IndexUnavailable):
         open_folder(tmp_path / "graph").link_blocking("tea")
 
 
 @pytest.mark.parametrize(
-    "state", ["7", '{"rows": "1"}', '{"rows": 1, "names_bytes": 1, "relations": [null], "sources": []}', "["]
+    ("file", "text"),
+    [
+        ("log", "7"),
+        ("log", "["),
+        ("log", '{"rows": "1"}'),
+        ("log", '{"rows": 1, "names_bytes": 1, "relations": [null], "sources": []}'),
+        ("templates", "7"),
+        ("templates", "["),
+        ("templates", '{"relations": 7}'),
+    ],
 )
-def test_a_damaged_log_is_said(tmp_path: Path, state: str) -> None:
-    source = write(tmp_path / "a.tsv", "tea | is | hot")
-    build(tmp_path / "graph", source)
-    (tmp_path / "graph" / "import" / "log.json").write_text(state)
-    with pytest.raises(IndexUnavailable, match=r"log\.json is damaged"):
-        build(tmp_path / "graph", source)
-
-
-@pytest.mark.parametrize("kept", ["7", "[", '{"relations": 7}'])
-def test_kept_templates_that_are_none_are_said(tmp_path: Path, kept: str) -> None:
+def test_damaged_notes_of_a_build_are_said(tmp_path: Path, file: str, text: str) -> None:
     source = write(tmp_path / "a.tsv", "tea | is | hot")
     build(tmp_path / "graph", source, templates=Templates.of({"is": "{head} is {tail}."}))
-    (tmp_path / "graph" / "import" / "templates.json").write_text(kept)
-    with pytest.raises(IndexUnavailable, match=r"templates\.json is damaged.*templates=FILE"):
+    (tmp_path / "graph" / "import" / f"{file}.json").write_text(text)
+    with refused(IndexUnavailable):
         build(tmp_path / "graph", source)
 
 
@@ -263,7 +264,7 @@ def test_numbers_that_nothing_has_are_said(tmp_path: Path, number: int, column: 
     rows[column] = number
     rows.tofile(tmp_path / "graph" / "import" / "triples.i32")
     source.write_text("tea\tis\twarm\n")
-    with pytest.raises(IndexUnavailable, match=r"triples\.i32 is damaged"):
+    with refused(IndexUnavailable):
         build(tmp_path / "graph", source)
 
 

@@ -9,6 +9,7 @@ from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.graph import lemmas
 from gnothi.graph.building import build_graph
 from gnothi.graph.graph import open_folder, read_manifest
+from tests.messages import refused
 
 
 def test_with_simplemma_it_is_best_where_it_has_the_language() -> None:
@@ -16,7 +17,7 @@ def test_with_simplemma_it_is_best_where_it_has_the_language() -> None:
     assert lemmas.best("en") == lemmas.best("de") == lemmas.SIMPLEMMA
     assert lemmas.best("xx") == lemmas.NONE
     assert lemmas.lemmatiser(lemmas.SIMPLEMMA, "de")("häuser") == "haus"
-    with pytest.raises(InvalidSetting, match="'xx'"):
+    with refused(InvalidSetting):
         lemmas.lemmatiser(lemmas.SIMPLEMMA, "xx")
 
 
@@ -26,12 +27,12 @@ def test_without_simplemma(monkeypatch: pytest.MonkeyPatch) -> None:
     lemmas._simplemma.cache_clear()
     assert lemmas.best("en") == lemmas.PLURALS
     assert lemmas.best("de") == lemmas.NONE
-    with pytest.raises(MissingDependency, match=r"gnothi\[graph\]"):
+    with refused(MissingDependency):
         lemmas.lemmatiser(lemmas.SIMPLEMMA)
 
 
 def test_an_unknown_one() -> None:
-    with pytest.raises(InvalidSetting, match="expected simplemma, plurals or none"):
+    with refused(InvalidSetting):
         lemmas.lemmatiser("porter")
 
 
@@ -44,7 +45,7 @@ def test_a_graph_is_read_with_what_it_was_built_with(tmp_path: Path, monkeypatch
     assert [mention.node for mention in open_folder(tmp_path / "graph").link_blocking("two children")] == ["child"]
     monkeypatch.setitem(sys.modules, "simplemma", None)
     lemmas._simplemma.cache_clear()
-    with pytest.raises(MissingDependency, match="simplemma"):
+    with refused(MissingDependency):
         open_folder(tmp_path / "graph").link_blocking("two children")
     # What is missing is told before anything is read.
     with pytest.raises(MissingDependency):

@@ -13,6 +13,7 @@ from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.graph.readers import LABEL, ConceptNet, JsonLines, Malformed, NTriples, Triple, Tsv, local_name, parser
 from gnothi.retrieval.ingest.base import START, Checkpoint, Unreadable
 from gnothi.retrieval.ingest.json_file import lines
+from tests.messages import refused
 
 
 def of_tsv(first: str, columns: list[str] | None = None) -> Tsv:
@@ -40,7 +41,7 @@ def test_tsv_with_columns_named_and_false_lines_left_out() -> None:
 
 
 def test_tsv_whose_first_column_is_a_relation_is_asked_about() -> None:
-    with pytest.raises(InvalidInput, match="columns='relation"):
+    with refused(InvalidInput):
         of_tsv("IsA\tobject\ttool")
 
 
@@ -48,24 +49,24 @@ def test_tsv_whose_first_column_is_a_relation_is_asked_about() -> None:
     "columns", [["head", "tail"], ["head", "relation", "tail", "tail"], ["head", "relation", "tail", "what"]]
 )
 def test_columns_must_be_known_and_complete(columns: list[str]) -> None:
-    with pytest.raises(InvalidSetting, match="head, relation"):
+    with refused(InvalidSetting):
         of_tsv("a\tb\tc", columns)
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    "line",
     [
-        ("a\tis", "got 2 tab-separated fields, expected 3"),
-        ("a", "got 1 tab-separated field,"),
-        ("a\t \tb", "relation is empty"),
-        ("a\tis\tb\tx", "weight is 'x'"),
-        ("a\tis\tb\tnan", "weight"),
-        ("a\tis\t" + "b" * 1001, "1001 characters"),
-        ("a\tis\tb\t1\t2", "got 5"),
+        "a\tis",
+        "a",
+        "a\t \tb",
+        "a\tis\tb\tx",
+        "a\tis\tb\tnan",
+        "a\tis\t" + "b" * 1001,
+        "a\tis\tb\t1\t2",
     ],
 )
-def test_malformed_tsv(line: str, why: str) -> None:
-    with pytest.raises(Malformed, match=why):
+def test_malformed_tsv(line: str) -> None:
+    with refused(Malformed):
         of_tsv("a\tis\tb").parse(line)
 
 
@@ -124,7 +125,7 @@ def test_conceptnets_dump() -> None:
 
 
 def test_another_csv_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="ConceptNet's dump"):
+    with refused(InvalidInput):
         parser(Path("x.csv"), "a,b,c", None, "en", ())
 
 
@@ -226,7 +227,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     (tmp_path / "no.tsv.gz").write_bytes(b"a\tis\tb\n")
     (tmp_path / "binary.tsv").write_bytes(b"\0\1\2" * 100)
     for name in ("cut.tsv.gz", "no.tsv.gz", "binary.tsv"):
-        with pytest.raises(Unreadable, match=name.partition(".")[0]):
+        with refused(Unreadable):
             list(lines(tmp_path / name, START))
     (found,) = lines(write(tmp_path / "latin.tsv", b"caf\xe9\tis\tb"), START)
     assert found.text is None

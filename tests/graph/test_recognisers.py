@@ -15,6 +15,7 @@ from gnothi.graph.recognisers import Gliner, RecognisedGraph, Spacy, Span, open_
 from gnothi.graph.registry import open_graph
 from gnothi.protocols import KnowledgeGraph
 from gnothi.testing.conformance.graph import TRIPLES, GraphConformance, names
+from tests.messages import refused
 
 
 class Whole:
@@ -75,7 +76,7 @@ def test_a_pipeline_is_loaded_from_a_folder_and_a_missing_one_is_told(tmp_path: 
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PLACE", "pattern": "Orvel"}])
     pipeline.to_disk(tmp_path / "pipeline")
     assert list(open_recogniser(f"spacy:{tmp_path / 'pipeline'}").spans("in Orvel")) == [(3, 8)]
-    with pytest.raises(ModelUnavailable, match="python -m spacy download xx_none"):
+    with refused(ModelUnavailable):
         open_recogniser("spacy:xx_none")
 
 
@@ -105,18 +106,18 @@ async def test_gliner(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = RecognisedGraph(GRAPH, recogniser)
     assert names(await graph.link("the sea at Orvel")) == ["Orvel"]
     assert await graph.link(" ") == ()
-    with pytest.raises(ModelUnavailable, match="no such model"):
+    with refused(ModelUnavailable):
         open_recogniser("gliner:none")
 
 
 @pytest.mark.parametrize("kind", ["spacy", "gliner"])
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setitem(sys.modules, kind, None)
-    with pytest.raises(MissingDependency, match=kind):
+    with refused(MissingDependency):
         open_recogniser(f"{kind}:x")
 
 
 @pytest.mark.parametrize("spec", ["", "spacy", "flair:x", "spacy:"])
 def test_other_recognisers_are_unknown(spec: str) -> None:
-    with pytest.raises(UnknownName, match="gliner:NAME"):
+    with refused(UnknownName):
         open_graph("lab", spec)

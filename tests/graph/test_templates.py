@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gnothi.errors import InvalidInput
 from gnothi.graph.templates import Template, Templates, conceptnet, default, packaged, read
 from gnothi.lab.named import templates as lab_templates
+from tests.messages import refused
 
 
 def test_conceptnets_relations_are_merged_to_seventeen() -> None:
@@ -63,7 +64,7 @@ def test_a_sentence_says_head_and_tail(before: str, between: str, after: str, sw
     "sentence", ["", "{head}", "{head} {head} {tail}", "{head} {other} {tail}", "{head} } {tail}", "{} {tail}"]
 )
 def test_sentences_without_both_places_are_refused(sentence: str) -> None:
-    with pytest.raises(ValueError, match="once each"):
+    with refused(ValueError):
         Template.of(sentence)
 
 
@@ -76,26 +77,26 @@ def test_a_file_is_read_and_written_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    "text",
     [
-        ("[relations", "Expected"),
-        ('[relations]\nr = "no places"', "relation 'r'"),
-        ("[relations]\nr = 3", "expected text"),
-        ("relations = 3", "expected a table"),
-        ("[other]", "'other'"),
-        ('[merged]\na = "b"\nb = "c"', "chained"),
-        ('[relations]\na = "{head} {tail}"\n[merged]\na = "b"', "chained"),
+        "[relations",
+        '[relations]\nr = "no places"',
+        "[relations]\nr = 3",
+        "relations = 3",
+        "[other]",
+        '[merged]\na = "b"\nb = "c"',
+        '[relations]\na = "{head} {tail}"\n[merged]\na = "b"',
     ],
 )
-def test_files_that_cannot_be_used_say_why(tmp_path: Path, text: str, why: str) -> None:
+def test_files_that_cannot_be_used_say_why(tmp_path: Path, text: str) -> None:
     path = tmp_path / "t.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidInput, match=why):
+    with refused(InvalidInput):
         read(path)
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with refused(InvalidInput):
         read(tmp_path / "none.toml")
 
 

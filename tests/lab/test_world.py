@@ -9,6 +9,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.lab.corpus import passages, triples
 from gnothi.lab.language import RELATIONS
 from gnothi.lab.world import COVERAGES, FAMILIARITIES, Grid, build_world
+from tests.messages import refused
 
 
 def test_same_seed_same_world_other_seed_other_world() -> None:
@@ -52,7 +53,7 @@ def test_the_grid_is_kept(parts: list[int], seed: int) -> None:
 
 
 def test_shares_must_sum_to_one() -> None:
-    with pytest.raises(InvalidSetting, match="sum to 1"):
+    with refused(InvalidSetting):
         Grid(often=0.9)
 
 

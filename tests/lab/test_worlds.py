@@ -15,6 +15,7 @@ from gnothi.errors import InvalidInput, UnknownName, UsageError
 from gnothi.lab import worlds
 from gnothi.lab.world import Grid, build_world
 from gnothi.models import LAB_FOLDER
+from tests.messages import refused
 
 
 def model_of(world: lab.World, folder: Path) -> Path:
@@ -60,33 +61,33 @@ def test_the_library_leaves_what_a_model_learns_as_it_is(seed: int, often: float
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("seed = 1\n[grid]\noften = 0.9\n", "sum to 1"),
-        ("seed = 1\n[grid]\nofen = 0.6\n", "the shares are absent"),
-        ("seed = -1\n", "a whole number `seed`"),
-        ("seed = true\n", "a whole number `seed`"),
-        ("grid = 4\nseed = 1\n", "a whole number `seed`"),
-        ("[grid]\noften = 0.6\n", "a whole number `seed`"),
-        ("seed", "expected a world in TOML"),
+        "seed = 1\n[grid]\noften = 0.9\n",
+        "seed = 1\n[grid]\nofen = 0.6\n",
+        "seed = -1\n",
+        "seed = true\n",
+        "grid = 4\nseed = 1\n",
+        "[grid]\noften = 0.6\n",
+        "seed",
     ],
 )
-def test_a_file_that_says_no_world_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_a_file_that_says_no_world_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "world.toml"
     file.write_text(text, "utf-8")
-    with pytest.raises(InvalidInput, match=message):
+    with refused(InvalidInput):
         worlds.find(str(file))
 
 
 @pytest.mark.parametrize("name", ["one", "-1", "1.5", "9" * 12, "no/such/folder"])
 def test_what_names_no_world_is_refused(name: str) -> None:
-    with pytest.raises(UnknownName, match="world of the laboratory"):
+    with refused(UnknownName):
         worlds.find(name)
 
 
 def test_a_folder_without_such_a_model_is_refused(tmp_path: Path) -> None:
     assert worlds.of_folder(tmp_path) is None
-    with pytest.raises(InvalidInput, match="gnothi lab train"):
+    with refused(InvalidInput):
         worlds.find(str(tmp_path))
 
 
@@ -95,7 +96,7 @@ def test_a_model_that_learnt_other_facts_is_refused(tmp_path: Path) -> None:
     said = json.loads((folder / "gnothi.json").read_text("utf-8"))
     said["world"]["facts"] = "0" * 16
     (folder / "gnothi.json").write_text(json.dumps(said), "utf-8")
-    with pytest.raises(InvalidInput, match="learnt other facts"):
+    with refused(InvalidInput):
         worlds.of_folder(folder)
 
 

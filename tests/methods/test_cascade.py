@@ -8,11 +8,12 @@ import pytest
 
 from gnothi import events, methods
 from gnothi.errors import InvalidSetting, MissingCapability
+from gnothi.methods.steps.stages import _likelihoods
 from gnothi.protocols import Method
 from gnothi.testing.conformance.method import MethodConformance
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Capabilities, Passage, Prompt, Question
+from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 from tests.messages import refused
 from tests.methods.learnt import Fixed
 
@@ -142,6 +143,13 @@ async def test_passages_that_say_different_things_contradict_unless_the_model_fi
     gauges = {one.signal: one.score for event in recorded if isinstance(event, events.Gauged) for one in event.gauges}
     assert gauges["checking: passages alone: contradict most of them"] == pytest.approx(1 / 3)
     assert gauges["checking: passages alone: different answers"] == 3
+
+
+async def test_how_likely_the_passages_make_each_answer() -> None:
+    chances = {(False, "Vesk"): -1.0, (False, "Kestrel"): -4.0, (True, "Vesk"): -3.0, (True, "Kestrel"): -0.5}
+    model = Scripted({}, scorer=lambda prompt, text: chances[bool(prompt.passages), text])
+    found = await _likelihoods(model, Question("q", "Where?"), Answer("Vesk"), Answer("Kestrel"), (Passage("p", "Kestrel."),))
+    assert list(found.values()) == [-2.0, 3.5, 2.5]
 
 
 @pytest.mark.parametrize(("gain", "text", "searches"), [(0.3, "Corda", 1), (0.1, "Vesk", 0)])

@@ -30,8 +30,9 @@ from gnothi.types import ScoredPassage
 from tests.signals.probes import probe_saying
 
 ABLATIONS: dict[str, dict[str, object]] = {
-    **{f"signal={name}": {"signal": name} for name in registry.names() if name != "energy"},
+    **{f"signal={name}": {"signal": name} for name in registry.names() if name not in ("energy", "entity_frequency")},
     "signal=energy": {"signal": "energy", "threshold": -9.9},
+    "signal=entity_frequency": {"signal": "entity_frequency", "threshold": -9.9},
     "always_retrieve": {"always_retrieve": True},
     "rationales": {"strategy": "rationales"},
     "knowledge": {"strategy": "knowledge"},
@@ -92,6 +93,14 @@ class TestIRCoT(MethodConformance):
 
 class TestIRCoTAsCode(TestIRCoT):
     settings: ClassVar = {"follows": "code", "k": 2}
+
+
+class TestQuCoRag(MethodConformance):
+    name = "quco_rag"
+
+
+class TestQuCoRagBySentences(TestQuCoRag):
+    settings: ClassVar = {"rare": 0.0}
 
 
 class TestSeaKR(MethodConformance):

@@ -14,7 +14,7 @@ from gnothi.methods.steps.queries import certain_words, uncertain_spans
 from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Generation, Passage, Prompt, Question, Token
+from gnothi.types import Capabilities, Generation, Passage, Prompt, Question, Token
 from tests.messages import refused
 
 QUESTION = Question("q", "Where was the painter Mira born?")
@@ -138,6 +138,14 @@ def test_a_model_with_a_format_of_its_own_is_refused_what_it_was_not_taught() ->
     methods.create("flare", resources, {})
     with refused(MissingCapability):
         methods.create("flare", resources, {"query": "questions"})
+
+
+def test_a_reader_has_to_say_how_probable_its_words_were() -> None:
+    model, silent = Scripted({}), Scripted({}, capabilities=Capabilities())
+    resources = {"model": silent, "retriever": ScriptedRetriever([])}
+    methods.create("flare", resources | {"reader": model}, {})
+    with refused(MissingCapability):
+        methods.create("flare", resources | {"model": model, "reader": silent}, {})
 
 
 words = st.lists(st.tuples(st.from_regex(r"\A[a-z]{1,5}\Z"), st.floats(0.01, 1.0)), max_size=12)

@@ -35,7 +35,7 @@ async def test_the_answer_that_is_surest_with_its_statement() -> None:
     answer = await methods.create("gkp", {"model": model}, {"statements": 5, "choice_score": "sum"})(QUESTION)
     assert answer.text == "a coop"
     assert answer.uncertainty == pytest.approx(0.1)
-    assert [one.text for one in answer.evidence] == ["Hens live in a coop."]
+    assert [(one.id, one.text) for one in answer.evidence] == [("statement 2", "Hens live in a coop.")]
     read = [prompt.passages for prompt in model.prompts if prompt.task.name == "answer"]
     assert [[one.text for one in passages] for passages in read] == [[], ["Foxes are red."], ["Hens live in a coop."]]
     assert next(iter(model.prompts)).choices == QUESTION.choices

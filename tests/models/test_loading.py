@@ -17,6 +17,7 @@ from gnothi.models.engine.packed import available
 from gnothi.models.generation_config import alters, draws, told
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Prompt, StateSpec, Task
+from tests.messages import refused
 
 PROMPT = Prompt(Task("answer"), "who is w1 ?")
 CPU = ModelSettings(device="cpu")
@@ -110,7 +111,7 @@ def test_the_setting_wins_over_the_folders_renderer(folder: Path) -> None:
     (folder / "gnothi.json").unlink()
     assert load_model(str(folder), CPU).metadata["renderer"] == "plain"
     (folder / "gnothi.json").write_text('{"renderer": "odd"}')
-    with pytest.raises(InvalidSetting, match="got 'odd'"):
+    with refused(InvalidSetting):
         load_model(str(folder), CPU)
 
 
@@ -123,7 +124,7 @@ def test_the_folder_may_list_the_tasks_the_model_was_taught(folder: Path) -> Non
 @pytest.mark.parametrize("declaration", ["{", "[]", ""])
 def test_an_unreadable_declaration_is_named(folder: Path, declaration: str) -> None:
     (folder / "gnothi.json").write_text(declaration)
-    with pytest.raises(ModelUnavailable, match=r"gnothi\.json: expected JSON like"):
+    with refused(ModelUnavailable):
         load_model(str(folder), CPU)
 
 
@@ -137,7 +138,7 @@ def test_a_model_without_an_end_token_still_samples(folder: Path) -> None:
     async def ask() -> None:
         model = load_model(str(folder), CPU)
         decoding = Decoding(max_tokens=4, temperature=1.0)
-        with pytest.raises(UsageError, match="no end-of-sequence token"):
+        with refused(UsageError):
             await model.sample(PROMPT, 2, decoding, [StateSpec()])
         samples = await model.sample(PROMPT, 2, decoding, [StateSpec(position="last")])
         assert [one.finish for one in samples.generations] == ["length", "length"]
@@ -149,38 +150,38 @@ def test_a_model_without_an_end_token_still_samples(folder: Path) -> None:
 
 
 def test_what_can_be_no_name_of_a_model() -> None:
-    with pytest.raises(ModelUnavailable, match=r"got 'lab\[\[', which is no id of the hub\. Expected 'lab', a folder"):
+    with refused(ModelUnavailable):
         load_model("lab[[")
 
 
 @pytest.mark.parametrize("spec", ["./nowhere", "/no/such/folder", "~/no-such-folder", "a/b/c"])
 def test_a_missing_folder(spec: str) -> None:
-    with pytest.raises(ModelUnavailable, match=r"which is not there\. Expected 'lab', a folder"):
+    with refused(ModelUnavailable):
         load_model(spec)
 
 
 def test_a_file_and_a_folder_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable, match=r"holds no config\.json"):
+    with refused(ModelUnavailable):
         load_model(str(tmp_path))
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ModelUnavailable, match="is no GGUF file"):
+    with refused(ModelUnavailable):
         load_model(str(tmp_path / "file"))
 
 
 def test_damaged_weights_or_configuration(folder: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:500])
-    with pytest.raises(ModelUnavailable, match="cannot load model"):
+    with refused(ModelUnavailable):
         load_model(str(folder), CPU)
     (folder / "config.json").write_text("{")
-    with pytest.raises(ModelUnavailable, match="cannot load model"):
+    with refused(ModelUnavailable):
         load_model(str(folder), CPU)
 
 
 def test_a_tokenizer_without_a_longest_text(folder: Path) -> None:
     file = folder / "tokenizer_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"model_max_length": "long"}))
-    with pytest.raises(ModelUnavailable, match=r"cannot load model .*: model_max_length of its tokenizer is 'long'"):
+    with refused(ModelUnavailable):
         load_model(str(folder), CPU)
 
 
@@ -188,7 +189,7 @@ def test_a_model_that_is_no_language_model(folder: Path) -> None:
     ViTModel(ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)).save_pretrained(
         folder
     )
-    with pytest.raises(ModelUnavailable, match="a language model"):
+    with refused(ModelUnavailable, varies=r"(?s)(?<=': ).*(?=\. Expected 'lab')"):
         load_model(str(folder), CPU)
 
 
@@ -204,7 +205,7 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path, monkeypatch: pyte
     if known:  # the library has code of its own for it
         assert load_model(str(folder), CPU).metadata["architecture"] == "LlamaForCausalLM"
     else:
-        with pytest.raises(ModelUnavailable, match=r"Python code of its own .* never run: trust_remote_code is off"):
+        with refused(ModelUnavailable):
             load_model(str(folder), CPU)
 
 
@@ -213,18 +214,18 @@ def test_a_hub_id_that_cannot_be_reached_fails_at_once(monkeypatch: pytest.Monke
         raise ConnectionError("no route")
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
-    with pytest.raises(ModelUnavailable, match="no answer from the hub about 'nobody/nothing'"):
+    with refused(ModelUnavailable):
         load_model("nobody/nothing")
 
 
 def test_no_name() -> None:
-    with pytest.raises(UsageError, match="no model was named: got ' '"):
+    with refused(UsageError):
         load_model(" ")
 
 
 def test_without_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(MissingDependency, match=r"gnothi\[local\]"):
+    with refused(MissingDependency):
         load_model("nobody/nothing")
 
 
@@ -232,7 +233,7 @@ def test_without_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_configuration_that_cannot_be_meant_is_refused_before_layers_are_made(folder: Path, layers: float) -> None:
     config = folder / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"num_hidden_layers": layers}))
-    with pytest.raises(ModelUnavailable, match=r"tells of .* layers, expected 1 to 1,000|num_hidden_layers"):
+    with refused(ModelUnavailable):
         load_model(str(folder), CPU)
 
 
@@ -262,7 +263,7 @@ def test_older_models_have_them_in_their_configuration(folder: Path, caplog: pyt
 def test_generation_settings_that_cannot_be_read(folder: Path, content: str) -> None:
     """Else the library would put its own in their place, and replies would end elsewhere."""
     (folder / "generation_config.json").write_text(content)
-    with pytest.raises(ModelUnavailable, match="generation_config"):
+    with refused(ModelUnavailable):
         load_model(str(folder), CPU)
 
 
@@ -361,21 +362,19 @@ def test_spread() -> None:
 @pytest.mark.parametrize("settings", [{"quantize": "4bit"}, {"device_map": "auto"}])
 @pytest.mark.parametrize("where", [{"cuda": False}, {"cuda": True, "device": "cpu"}])
 def test_without_a_gpu(settings: dict[str, Any], where: dict[str, Any]) -> None:
-    (key,) = settings
-    with pytest.raises(InvalidSetting, match=rf"'model\.{key}': got .* on the CPU, expected 'off': it needs a CUDA device"):
+    with refused(InvalidSetting):
         arguments(**settings, **where)
 
 
 @pytest.mark.parametrize(
-    ("settings", "package", "extra"),
-    [({"quantize": "8bit"}, "bitsandbytes", "quantized"), ({"device_map": "auto"}, "accelerate", "local")],
+    ("settings", "package"), [({"quantize": "8bit"}, "bitsandbytes"), ({"device_map": "auto"}, "accelerate")]
 )
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], package: str, extra: str) -> None:
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], package: str) -> None:
     monkeypatch.setattr(loading, "find_spec", lambda name: None if name == package else name)
-    with pytest.raises(MissingDependency, match=rf"'{package}'.*gnothi\[{extra}\]"):
+    with refused(MissingDependency):
         arguments(**settings)
 
 
 def test_a_device_that_is_not_there() -> None:
-    with pytest.raises(ModelUnavailable, match="no CUDA device was found"):
+    with refused(ModelUnavailable):
         arguments(False, device="cuda")

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import random
-import re
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -30,6 +29,7 @@ from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance, texts
 from gnothi.types import Decoding, Generation, Prompt, StateSpec, Task
+from tests.messages import refused
 from tests.models import openai_server
 from tests.models.openai_api import Api, Offer, Raw
 from tests.models.openai_server import FAULTS, Fault, Server, nobody, serving
@@ -145,7 +145,7 @@ async def test_choices_of_one_token_are_scored_by_the_likeliest(serve: Serve, di
     here = await direct.score(PROMPTS[0], ["Yes", "No"])
     assert (yes.logprob, no.logprob) == pytest.approx((here[0].logprob, here[1].logprob), abs=1e-5)
     assert other.logprob <= min(yes.logprob, no.logprob)
-    with pytest.raises(UsageError, match="continuations of one token"):
+    with refused(UsageError):
         await model.score(PROMPTS[0], ["a long answer"])
     await model.aclose()
 
@@ -213,7 +213,7 @@ async def test_a_reply_that_repeats_its_beginning_is_continued(serve: Serve, dir
 async def test_hidden_states_are_refused_and_greedy_samples_are_asked_for_once(serve: Serve) -> None:
     server = serve()
     model = opened(server)
-    with pytest.raises(UsageError, match="no hidden states"):
+    with refused(UsageError):
         await model.sample(PROMPTS[0], 2, WARM, [StateSpec()])
     before = len(server.posts)
     samples = await model.sample(PROMPTS[0], 4, GREEDY)
@@ -244,21 +244,19 @@ async def test_more_fields_and_fewer_by_setting(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    "settings",
     [
-        ({"extra": "[1]"}, "expected a JSON object"),
-        ({"extra": "{"}, "expected a JSON object"),
-        ({"extra": '{"api_key": "sk-1"}'}, "the field 'api_key' holds a secret"),
-        ({"extra": '{"headers": [{"Authorization": "Bearer sk-1"}]}'}, "the field 'Authorization' holds a secret"),
-        ({"leave_out": ("sed",)}, "Did you mean 'seed'"),
-        ({"concurrency": 0}, "at least 1"),
-        ({"timeout": 0.0}, "more than 0"),
-        ({"base_url": "somewhere"}, "expected an address"),
-        ({"price_in": -1.0}, "0 or more"),
+        {"extra": "[1]"},
+        {"extra": '{"headers": [{"Authorization": "Bearer sk-1"}]}'},
+        {"leave_out": ("sed",)},
+        {"concurrency": 0},
+        {"timeout": 0.0},
+        {"base_url": "somewhere"},
+        {"price_in": -1.0},
     ],
 )
-def test_settings_that_cannot_be(settings: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_settings_that_cannot_be(settings: Any) -> None:
+    with refused(UsageError):
         RemoteSettings(**settings)
 
 
@@ -267,7 +265,7 @@ def test_settings_that_cannot_be(settings: Any, said: str) -> None:
 )
 def test_a_key_among_the_settings_is_refused_and_not_repeated(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-private")
-    with pytest.raises(UsageError, match=r"a secret|JSON object") as raised:
+    with refused(UsageError) as raised:
         RemoteSettings(extra=extra)
     assert "private" not in str(raised.value)
 
@@ -281,7 +279,7 @@ def test_fields_that_only_sound_like_secrets_are_taken() -> None:
 def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(key: str, serve: Serve) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", {**os.environ, "OPENAI_API_KEY": key})  # the real one takes no NUL
-        with pytest.raises(UsageError, match="Copy it again") as raised:
+        with refused(UsageError) as raised:
             opened(serve())
     assert "very" not in str(raised.value)
 
@@ -289,7 +287,7 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(key: str, ser
 async def test_an_address_that_cannot_be(serve: Serve) -> None:
     server = serve()
     server.url = "http://☃.invalid/v1"
-    with pytest.raises(InvalidSetting, match=r"the address of model .*☃.invalid.*expected one as in"):
+    with refused(InvalidSetting):
         opened(server)
 
 
@@ -327,20 +325,11 @@ class Doubling:
         self._writer.write(2 * content)
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        ("500", "HTTP 500, The server had an error"),
-        ("drop", "the connection failed"),
-        ("json", "not valid JSON"),
-        ("deep", "not valid JSON"),
-        ("long", "the reply goes on after [0-9,]+ bytes"),
-    ],
-)
-async def test_a_server_that_goes_on_failing_is_reported(serve: Serve, fault: Fault, said: str) -> None:
+@pytest.mark.parametrize("fault", ["500", "drop", "json", "deep", "long"])
+async def test_a_server_that_goes_on_failing_is_reported(serve: Serve, fault: Fault) -> None:
     server = serve(fault=lambda _: fault)
     model = opened(server, **TOLD, retries=2)
-    with pytest.raises(ModelUnavailable, match=rf"tried 3 times, at last: .*{said}"):
+    with refused(ModelUnavailable):
         await model.generate(PROMPTS[0], GREEDY)
     assert len(server.posts) == 3
     await model.aclose()
@@ -354,7 +343,7 @@ async def test_retry_after_is_honoured_by_all_requests(serve: Serve) -> None:
     assert asyncio.get_running_loop().time() - started >= 0.05
     await model.aclose()
     impatient = opened(serve(fault=lambda _: "429 after"), **TOLD, max_wait=0.01)
-    with pytest.raises(ModelUnavailable, match="asks to wait"):
+    with refused(ModelUnavailable):
         await impatient.generate(PROMPTS[0], GREEDY)
     await impatient.aclose()
 
@@ -369,26 +358,26 @@ async def test_no_more_requests_at_once_than_allowed(serve: Serve) -> None:
 
 
 def test_nobody_there() -> None:
-    with nobody() as url, pytest.raises(ModelUnavailable, match=f"no answer from openai:tiny at {re.escape(url)}"):
+    with nobody() as url, refused(ModelUnavailable):
         load_model(SPEC, replace(FAST, base_url=url))
 
 
 def test_a_model_that_the_server_lacks(serve: Serve) -> None:
     server = serve()
-    with pytest.raises(ModelUnavailable, match="The model 'other' does not exist"):
+    with refused(ModelUnavailable):
         load_model("openai:other", replace(FAST, base_url=server.url))
-    with pytest.raises(UsageError, match="expected the server's name of a model"):
+    with refused(UsageError):
         load_model("openai: ", FAST)
 
 
 def test_openai_wants_a_key() -> None:
-    with pytest.raises(ModelUnavailable, match="set the environment variable OPENAI_API_KEY"):
+    with refused(ModelUnavailable):
         load_model(SPEC, FAST)
 
 
 def test_without_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(MissingDependency, match=r"gnothi\[openai\]"):
+    with refused(MissingDependency):
         load_model(SPEC, replace(FAST, base_url="http://127.0.0.1:9/v1"))
 
 
@@ -418,7 +407,7 @@ async def test_the_key_goes_to_the_server_and_nowhere_else(
         assert (await model.generate(PROMPTS[0], GREEDY)).text
         assert server.requests[-1][2]["authorization"] == f"Bearer {SECRET}"
         server.key = "another"
-        with pytest.raises(ModelUnavailable, match=r"does not let us in \(HTTP 401\).*Bearer \*\*\*") as caught:
+        with refused(ModelUnavailable) as caught:
             await model.generate(PROMPTS[0], GREEDY)
         assert SECRET not in str(caught.value)
     assert SECRET not in caplog.text

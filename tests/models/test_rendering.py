@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,8 @@ from gnothi.models import LAB_FOLDER
 from gnothi.models.rendering import Chat, Plain, Renderer, Tagged, join, make_renderer, messages, shown
 from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.types import Demonstration, Passage, Prompt, Task
+from tests.messages import refused
+from tests.models.test_templates import Given
 from tests.models.tiny import build_tokenizer
 
 TEMPLATE = (
@@ -23,19 +24,8 @@ TASK = Task("answer", "Answer briefly.", (DEMONSTRATION,), "Answer:")
 PROMPT = Prompt(TASK, "Who built\nit?", (Passage("1", "Dana Brisk built it.", "Lighthouse"),), ("Dana", "Otto"))
 
 
-class StubTokenizer:
-    chat_template = TEMPLATE
-
-    def apply_chat_template(self, messages: list[dict[str, str]], **options: Any) -> str:
-        from transformers.utils.chat_template_utils import render_jinja_template
-
-        assert options.pop("tokenize") is False
-        rendered: Any = render_jinja_template([messages], chat_template=TEMPLATE, **options)
-        return str(rendered[0][0])
-
-
 def chat() -> Renderer:
-    return make_renderer("chat", StubTokenizer())
+    return make_renderer("chat", Given(TEMPLATE))
 
 
 RENDERERS = [Plain(), Tagged(), chat()]
@@ -95,12 +85,12 @@ def test_choice_of_renderer() -> None:
         chat_template = None
 
     assert isinstance(make_renderer("auto", Bare()), Plain)
-    assert isinstance(make_renderer("auto", StubTokenizer()), Chat)
-    assert isinstance(make_renderer("auto", StubTokenizer(), "tagged"), Tagged)
-    assert isinstance(make_renderer("plain", StubTokenizer(), "tagged"), Plain)
-    with pytest.raises(InvalidSetting, match=r"got 'odd', expected one of auto, chat, instruction, plain, tagged"):
+    assert isinstance(make_renderer("auto", Given(TEMPLATE)), Chat)
+    assert isinstance(make_renderer("auto", Given(TEMPLATE), "tagged"), Tagged)
+    assert isinstance(make_renderer("plain", Given(TEMPLATE), "tagged"), Plain)
+    with refused(InvalidSetting):
         make_renderer("auto", Bare(), "odd")
-    with pytest.raises(InvalidSetting, match="lacks"):
+    with refused(InvalidSetting):
         make_renderer("chat", Bare())
 
 

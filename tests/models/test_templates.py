@@ -9,6 +9,7 @@ import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.models.templates import Template
+from tests.messages import refused
 
 OPENED = "{% for one in messages %}<{{ one.role }}>"
 FINE = OPENED + "{{ one.content }}{% endfor %}"
@@ -33,24 +34,24 @@ def test_as_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    "template",
     [
-        ("{% for one in messages %}", "TemplateSyntaxError"),
-        ("{{ raise_exception('only tools') }}", "only tools"),
-        ("{{ messages[9].content.no.such }}", "UndefinedError"),
-        ("{{ 1 / 0 }}", "ZeroDivisionError"),
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "it runs on after 1,000,000 steps"),
-        ("{% for a in range(999999999) %}{% endfor %}", "OverflowError"),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
-        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "SecurityError"),
-        ("{{ messages.__init__.__globals__ }}", "SecurityError"),
-        ("{% include '/etc/passwd' %}", "TypeError"),
-        ("{{ messages[0].content }}", r"it leaves out what is said \('Ann'\)"),
-        ("{% for one in messages %}<{{ one.role }}>{% endfor %}", r"it leaves out what is said \('Who\?'\)"),
+        "{% for one in messages %}",
+        "{{ raise_exception('only tools') }}",
+        "{{ messages[9].content.no.such }}",
+        "{{ 1 / 0 }}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "{% for a in range(999999999) %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ messages.__init__.__globals__ }}",
+        "{% include '/etc/passwd' %}",
+        "{{ messages[0].content }}",
+        "{% for one in messages %}<{{ one.role }}>{% endfor %}",
     ],
 )
-def test_a_fault_is_a_sentence(template: str, said: str) -> None:
-    with pytest.raises(InvalidInput, match=f"the model's chat template fails: .*{said}.*in turn. Mend chat_template"):
+def test_a_fault_is_a_sentence(template: str) -> None:
+    with refused(InvalidInput):
         Template(Given(template))
 
 
@@ -71,5 +72,5 @@ def test_one_that_takes_what_is_said_in_parts(template: str) -> None:
 
 def test_what_fails_later() -> None:
     template = Template(Given("{% if messages|length > 3 %}{{ raise_exception('too many') }}{% endif %}" + FINE))
-    with pytest.raises(InvalidInput, match="too many"):
+    with refused(InvalidInput):
         template([{"role": "user", "content": "Who?"}] * 4)

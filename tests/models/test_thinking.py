@@ -27,6 +27,7 @@ from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, LanguageModelConformance, Network, NetworkConformance
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Demonstration, Generation, Prompt, Samples, StateSpec, Task, Token
+from tests.messages import refused
 from tests.models.thinking_templates import FAMILIES, Family
 from tests.models.tiny import CONTEXT, build_model, build_tokenizer
 
@@ -57,7 +58,7 @@ class TestFamilies:
     def test_on_ends_where_the_thought_begins(self, family: Family) -> None:
         tokenizer = templated(family.template)
         if family.on is None:
-            with pytest.raises(InvalidSetting, match=r"'model.thinking': got 'on'.*tells of thoughts.*Expected 'off'"):
+            with refused(InvalidSetting):
                 Template(tokenizer, "on", 77, DAY)
             return
         template = Template(tokenizer, "on", 77, DAY)
@@ -72,7 +73,7 @@ class TestFamilies:
         if family.effort:
             assert "high" in Template(tokenizer, "high", 77, DAY).opened(TURN)
         else:
-            with pytest.raises(InvalidSetting, match=r"'model.thinking': got 'high'"):
+            with refused(InvalidSetting):
                 Template(tokenizer, "high", 77, DAY)
 
     def test_label_and_answer_follow_the_thought(self, family: Family) -> None:
@@ -120,7 +121,7 @@ def test_a_variable_that_takes_other_values_is_left_alone() -> None:
     tokenizer = templated(picky + FAMILIES["qwq"].template)
     assert Template(tokenizer)(TURN).endswith("<think>\n\n</think>\n\n")
     assert Template(tokenizer, "on", 10).opened(TURN).endswith("<think>\n")
-    with pytest.raises(InvalidInput, match=r"the model's chat template fails: .*no"):
+    with refused(InvalidInput):
         Template(tokenizer, "high", 10)
 
 
@@ -134,18 +135,18 @@ def test_a_date_stays_what_it_was(name: str) -> None:
 
 
 def test_a_date_that_is_none() -> None:
-    with pytest.raises(InvalidSetting, match=r"'model.date': got 'tomorrow', expected a date such as"):
+    with refused(InvalidSetting):
         Template(family("smollm3"), day="tomorrow")
-    with pytest.raises(InvalidInput, match="its format for the date, %Y-, is written nowhere in it"):
+    with refused(InvalidInput):
         Template(templated("{% set f = '%' ~ 'Y-' %}{{ strftime_now(f) }}{% for m in messages %}{{ m.content }}{% endfor %}"))
     lines = "\n\n{{ strftime_now('%Y') }}\n{% for m in messages %}{{ m.content }}{% endfor %}"
     assert Template(templated(lines), day=DAY)(TURN) == "\n\n2026\nWho was it?"
 
 
 def test_thinking_needs_a_chat_template() -> None:
-    with pytest.raises(InvalidSetting, match=r"'model.thinking': got 'on'.*renderer 'tagged'"):
+    with refused(InvalidSetting):
         renderer_of(ModelSettings(thinking="on", renderer="tagged"), family("qwen3"), None)
-    with pytest.raises(InvalidSetting, match=r"'model.thinking_tokens': got 0, expected at least 1"):
+    with refused(InvalidSetting):
         renderer_of(ModelSettings(thinking_tokens=0), family("qwen3"), None)
     scripted = Scripted({}, default="Ann")
     assert thinking_first(scripted, renderer_of(ModelSettings(renderer="plain"), family("qwen3"), None)) is scripted
@@ -153,7 +154,7 @@ def test_thinking_needs_a_chat_template() -> None:
 
 def test_a_thought_closed_whatever_is_asked() -> None:
     closed = "{% for m in messages %}{{ m.content }}{% endfor %}<think></think>"
-    with pytest.raises(InvalidSetting, match="closes the thought whatever it is told"):
+    with refused(InvalidSetting):
         Template(templated(closed), "on", 10)
 
 
@@ -300,9 +301,7 @@ def test_a_prompt_that_leaves_no_room_to_think() -> None:
         raise PromptTooLong("tiny", 2100, 2048)
 
     model, _ = thinker("qwq", refuse, thinking="on", thinking_tokens=2000)
-    with pytest.raises(
-        PromptTooLong, match=r"got 2100 tokens \(reply included, with 2000 for a thought, which .*thinking_tokens"
-    ):
+    with refused(PromptTooLong):
         asyncio.run(model.generate(PROMPT, Decoding()))
 
 

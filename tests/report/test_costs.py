@@ -21,18 +21,18 @@ def test_a_file_and_options_over_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("given", "error"),
     [
-        ("prompts=1", UnknownName, "Did you mean 'prompt'"),
-        ("prompt=cheap", InvalidSetting, "setting 'prompt': got 'cheap'.*, expected a number"),
-        ("prompt=-1", InvalidSetting, "not negative"),
-        ("prompt=inf", InvalidSetting, "not negative"),
-        ("0.15", InvalidInput, "Expected KEY=VALUE"),
-        ("prompt=1,0.15", InvalidSetting, "expected prices as prompt=0.15"),
+        ("prompts=1", UnknownName),
+        ("prompt=cheap", InvalidSetting),
+        ("prompt=-1", InvalidSetting),
+        ("prompt=inf", InvalidSetting),
+        ("0.15", InvalidInput),
+        ("prompt=1,0.15", InvalidSetting),
     ],
 )
-def test_what_is_refused(given: str, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_what_is_refused(given: str, error: type[Exception]) -> None:
+    with refused(error):
         read_prices([given])
 
 

@@ -63,7 +63,7 @@ def test_means_are_over_answered_questions_and_failures_are_no_zeros() -> None:
     assert (found["model_calls"], found["prompt_tokens"], found["generated_tokens"], found["seconds"]) == (2, 100, 10, 0.5)
     low, high = found["intervals"]["em"]
     assert low < 0.75 < high
-    assert any("1 of 5 questions failed, RuntimeError: broken (The same command" in warning for warning in found["warnings"])
+    assert any("1 of 5 questions failed, RuntimeError: broken. The same command" in warning for warning in found["warnings"])
 
 
 def test_never_always_oracle() -> None:

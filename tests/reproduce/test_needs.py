@@ -48,9 +48,12 @@ def test_needs_are_what_is_opened(name: str, tmp_path: Path, monkeypatch: pytest
         for plan in planned(part).plans.values():
             async with opened([plan]):
                 pass
+        if part.job.recipe.pairs is not None:
+            async with opened([learning.labelling(part)]):
+                pass
         for training in part.trainings:
             if training.kind in learning.FROM_RUN:
-                async with opened([learning.asking(part, training.kind)]):
+                async with opened([learning.asking(part, training)]):
                     pass
                 continue
             async with AsyncExitStack() as stack:
@@ -127,3 +130,24 @@ def test_every_data_set_says_how_many_questions_it_has() -> None:
             assert bool(one.count_training) == bool(one.training)
         if kind == "model":
             assert one.price or (one.billions and one.gigabytes)
+
+
+def test_only_what_the_rows_asked_for_name_is_learnt(tmp_path: Path) -> None:
+    for only, names in {
+        (): ["judge", "reader", "backbone", "reader-ours"],
+        ("csqa",): ["judge", "reader", "backbone", "reader-ours"],
+        ("IEKR",): ["judge", "reader"],
+        ("GKP", "csqa"): ["judge", "reader", "backbone"],
+        ("IEKR (ours)",): ["judge", "reader", "reader-ours"],
+    }.items():
+        found = parts(Job(recipe=recipe.read("iekr/table1"), out=tmp_path, data=tmp_path, only=only))
+        assert [one.name for one in found[0].trainings] == names
+
+
+def test_where_a_row_is_left_out_only_the_full_method_runs(tmp_path: Path) -> None:
+    found = parts(Job(recipe=recipe.read("seakr/table3"), out=tmp_path, data=tmp_path, only=("Rationales-only",)))
+    assert {part.name: list(planned(part).plans) for part in found} == {
+        "2wiki": ["SeaKR", "Rationales-only"],
+        "hotpotqa": ["SeaKR", "Rationales-only"],
+        "nq": ["SeaKR"],
+    }

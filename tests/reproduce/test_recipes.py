@@ -100,7 +100,7 @@ def test_a_recipe_is_found_by_each_of_its_elements() -> None:
     assert recipe.read("iekr/table2").name == "iekr/table1"
     assert recipe.read("skill-rag/table1").name == "skill-rag/table1"
     with refused(InvalidInput):
-        recipe.read("keqa/table2")
+        recipe.read("keqa/table6")
     with refused(UnknownName):
         recipe.read("seakr/tabel1")
 

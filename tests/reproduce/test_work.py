@@ -22,6 +22,7 @@ from gnothi.reproduce.outcome import Cell, reach, widening
 from gnothi.reproduce.parts import Job, drawn, filled, parts
 from gnothi.reproduce.shown import conclusion, document, markdown
 from gnothi.reproduce.work import carry_out, outlook
+from gnothi.retrieval.folder import read_manifest
 from gnothi.session import sources
 from gnothi.stats.intervals import Interval
 from gnothi.testing.model import Reply, Scripted
@@ -160,7 +161,7 @@ def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: 
     one = job("seakr/table6", tmp_path, data=data, only=("nq",), model="some/model")
     found = carry_out(one, Watching(steps.append))
     assert [step.split(":")[0].split(" of ")[0] for step in steps] == ["index", "threshold", "rows"]
-    assert (data / "gnothi" / "wikipedia-2018").is_dir()
+    assert read_manifest(data / "gnothi" / "wikipedia-2018-best").fields == "best"
     (on,) = found.data
     assert [row.label for row in on.rows] == ["SeaKR", "FLARE", "DRAGIN"]
     assert on.metrics == ["em", "f1"]
@@ -260,12 +261,23 @@ def test_a_difference_is_less_sure_than_our_figure() -> None:
     assert cell(None, (0.2, 0.4)).difference is None
 
 
+@pytest.mark.parametrize("ours", [0.0, 1.0])
+def test_a_difference_of_shares_is_one_that_there_can_be(ours: float) -> None:
+    own = Interval(max(0.0, ours - 0.5), min(1.0, ours + 0.5))
+    found = Cell("em", 0.4, ours, own).difference
+    assert found is not None
+    assert found.low >= -0.4
+    assert found.high <= 0.6
+    assert Cell("seconds", 0.4, ours, own).difference == pytest.approx((ours - 0.4 - 0.25 * 2**0.5, ours - 0.4 + 0.25 * 2**0.5))
+
+
 def test_what_was_reproduced_and_what_not(knowing: Scripted, data: Path, tmp_path: Path) -> None:  # noqa: ARG001
     found = carry_out(job("seakr/table6", tmp_path, data=data, only=("nq", "SeaKR"), limit=5, model="some/model"))
     assert found.missing == ("2WikiMultiHopQA", "HotpotQA", "FLARE", "DRAGIN")
     said = conclusion(found)
     assert said.startswith("Reproduced: 1 row of table 6, on questions: 5 of NaturalQuestions, open. Not reproduced: 2Wiki")
     assert "the model is some/model in place of meta-llama/Llama-3.1-8B-Instruct" in said
+    assert "some parts are ours (docs/papers/seakr.md lists them)" in said
     assert "of 2 figures" in said
     assert document(found)["expected"] == pytest.approx(2 * reach(widening(5, 500, 3610)))
 
@@ -273,7 +285,7 @@ def test_what_was_reproduced_and_what_not(knowing: Scripted, data: Path, tmp_pat
 def test_costs_stand_beside_the_papers(scripted: Scripted, tmp_path: Path) -> None:  # noqa: ARG001
     found = carry_out(job("keqa/table5", tmp_path, rehearse=True, only=("nq-dev",), limit=2))
     (on,) = found.data
-    assert on.metrics == ["retrievals", "paper_calls", "tokens", "seconds", "model_calls"]
+    assert on.metrics == ["retrievals", "paper_calls", "paper_tokens", "seconds", "model_calls", "tokens"]
     assert all(cell.ours is not None for row in on.rows for cell in row.cells)
     lines = markdown(found)
     head = next(line for line in lines if line.startswith("|  |"))
@@ -285,6 +297,7 @@ def test_resources_are_described_completely() -> None:
     every: Mapping[tuple[str, str], resources.Resource] = resources._read()
     for (kind, _), one in every.items():
         assert one.home.startswith("https://")
-        assert all((one.title, one.get, one.licence))
+        assert all((one.title, one.get, one.licence, one.source))
+        assert one.unverified == any(word in one.source for word in ("from memory", "was not seen")) or "as wiki" in one.source
         assert kind != "data" or (one.questions and one.rehearse.startswith("lab"))
         assert kind not in ("corpus", "graph") or (one.files and one.index)

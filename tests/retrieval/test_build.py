@@ -23,6 +23,7 @@ from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.sources import LISTED
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.documents import contents, made_up, make_pdf, sourced, write_jsonl
 
 
@@ -148,7 +149,7 @@ def test_a_moved_folder_is_recognised(docs: Path, tmp_path: Path) -> None:
 def test_an_invalid_line_is_named_what_precedes_it_kept_and_the_rest_indexed_on_demand(tmp_path: Path) -> None:
     source = tmp_path / "corpus.jsonl"
     source.write_text('{"id":"a","text":"x"}\n{oops\n{"id":"b","text":"y"}\n[]\n')
-    with pytest.raises(InvalidInput, match=r"corpus\.jsonl, line 2: not valid JSON .*skip_invalid=True"):
+    with refused(InvalidInput):
         build([source], tmp_path / "index")
     assert set(contents(tmp_path / "index")) == {"a"}
     assert not read_manifest(tmp_path / "index").complete
@@ -210,8 +211,9 @@ def test_a_reader_that_fails_on_a_file_stops_nothing(docs: Path, tmp_path: Path,
 @pytest.mark.parametrize("name", ["binary.txt", "binary.jsonl", "binary.tsv", "binary.pdf"])
 def test_an_unreadable_file_named_by_the_user_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\0\1\2")
-    with pytest.raises(InvalidInput, match=name):
+    with pytest.raises(InvalidInput) as raised:
         build([tmp_path / name], tmp_path / "index")
+    assert name in str(raised.value)
 
 
 def test_a_file_that_became_unreadable_keeps_its_passages(docs: Path, tmp_path: Path) -> None:
@@ -276,13 +278,13 @@ def test_deleted_passages_stay_deleted_until_their_file_changes(docs: Path, tmp_
 
 
 def test_a_missing_source_is_an_error_before_anything_is_made(docs: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="gone does not exist"):
+    with refused(InvalidInput):
         build([docs, tmp_path / "gone"], tmp_path / "index")
     assert not (tmp_path / "index").exists()
 
 
 def test_a_negative_length_is_an_error(docs: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidSetting, match="got -1"):
+    with refused(InvalidSetting):
         build([docs], tmp_path / "index", words=-1)
 
 
@@ -330,7 +332,7 @@ def test_a_stop_between_index_and_ledger_costs_nothing_but_reading_again(
 
 
 def test_a_foreign_folder_is_refused(docs: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="not an index of Gnothi and not empty"):
+    with refused(IndexUnavailable):
         build([docs / "a.txt"], docs)
 
 
@@ -353,7 +355,7 @@ def test_what_is_gone_from_the_index_is_read_again(docs: Path, tmp_path: Path) -
 def test_a_damaged_ledger_is_said(docs: Path, tmp_path: Path) -> None:
     build([docs], tmp_path / "index")
     (tmp_path / "index" / "gnothi-sources.sqlite").write_bytes(b"not a database" * 100)
-    with pytest.raises(IndexUnavailable, match=r"not a database\. Delete it and run the same command again"):
+    with refused(IndexUnavailable):
         build([docs], tmp_path / "index")
     (tmp_path / "index" / "gnothi-sources.sqlite").unlink()
     assert build([docs], tmp_path / "index").passages == len(ALL)
@@ -369,5 +371,5 @@ def test_a_ledger_with_odd_content_is_said(docs: Path, tmp_path: Path, harm: str
     database.execute(harm)
     database.commit()
     database.close()
-    with pytest.raises(IndexUnavailable, match="which notes what files were read, is damaged"):
+    with refused(IndexUnavailable):
         build([docs], tmp_path / "index")

@@ -16,6 +16,7 @@ from gnothi.errors import IndexUnavailable, MissingDependency
 from gnothi.retrieval.foreign import Foreign, Found, imported, named, scored
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
+from tests.messages import refused
 
 A, B = Passage("a", "one"), Passage("b", "two")
 
@@ -60,9 +61,9 @@ async def test_what_it_raises_is_an_index_that_is_not_there() -> None:
         await asyncio.sleep(60)
         return ()
 
-    with pytest.raises(IndexUnavailable, match="RuntimeError: no route to host"):
+    with refused(IndexUnavailable):
         await Foreign("theirs", broken).search("x", 1)
-    with pytest.raises(IndexUnavailable, match=r"within 0\.01 s"):
+    with refused(IndexUnavailable):
         await Foreign("theirs", slow, 0.01).search("x", 1)
 
 
@@ -89,22 +90,14 @@ def test_an_object_or_a_function_that_makes_one() -> None:
 
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize(
-    ("argument", "said"),
-    [
-        ("mine_of_tests", "expected langchain:MODULE:OBJECT"),
-        (":x", "expected langchain:MODULE:OBJECT"),
-        ("mine_of_tests:nothing", "AttributeError"),
-        ("no_such_module:x", "ModuleNotFoundError"),
-        ("mine_of_tests:broken", "OSError: no server"),
-        ("mine_of_tests:Box", "expected a retriever of json"),
-        (".mine_of_tests:x", "TypeError"),
-    ],
+    "argument",
+    "mine_of_tests :x no_such_module:x .mine_of_tests:x mine_of_tests:nothing mine_of_tests:broken mine_of_tests:Box".split(),
 )
-def test_what_cannot_be_imported_is_told(argument: str, said: str) -> None:
-    with pytest.raises(IndexUnavailable, match=said):
+def test_what_cannot_be_imported_is_told(argument: str) -> None:
+    with refused(IndexUnavailable):
         imported("langchain", argument, "json", number)
 
 
 def test_a_framework_that_is_not_installed_names_its_extra() -> None:
-    with pytest.raises(MissingDependency, match=r"gnothi\[langchain\]"):
+    with refused(MissingDependency):
         imported("langchain", "a:b", "no_such_framework", number)

@@ -23,6 +23,7 @@ from gnothi.retrieval.folder import read_manifest
 from gnothi.retrieval.ingest.split import LANGUAGE, count_words, split
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.documents import made_up, write_jsonl
 
 SETS = [json.loads(line) for line in (Path(__file__).parent / "languages.jsonl").read_text("utf-8").splitlines()]
@@ -161,11 +162,11 @@ def test_a_second_build_in_another_language_is_refused(tmp_path: Path) -> None:
     assert read_manifest(out).language == "german"
     assert first(BM25Index.open(out), "Mühle") == "a"
     build([source], out)
-    with pytest.raises(InvalidSetting, match=r"got french, and the index .* begun with german"):
+    with refused(InvalidSetting):
         build([source], out, language="french")
-    with pytest.raises(InvalidSetting, match="expected arabic, danish"):
+    with refused(InvalidSetting):
         build([source], tmp_path / "other", language="klingon")
-    with pytest.raises(InvalidSetting, match="is for an index in a folder"):
+    with refused(InvalidSetting):
         build([source], "lancedb:some.toml", language="german")
     with IndexWriter(out) as writer:
         assert writer.language == "german"
@@ -174,7 +175,7 @@ def test_a_second_build_in_another_language_is_refused(tmp_path: Path) -> None:
 def test_shards_of_two_languages_are_refused(tmp_path: Path) -> None:
     for language in ("german", "english"):
         build([write_jsonl(tmp_path / f"{language}.jsonl", [Passage(language, "a")])], tmp_path / language, language=language)
-    with pytest.raises(InvalidSetting, match="one language"):
+    with refused(InvalidSetting):
         BM25Index.open(tmp_path / "german", tmp_path / "english")
 
 

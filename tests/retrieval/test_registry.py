@@ -26,6 +26,7 @@ from gnothi.retrieval.registry import (
 from gnothi.retrieval.wrappers import Traced
 from gnothi.testing import FakeReranker, ListedGraph, ScriptedRetriever
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.dense import words
 
 
@@ -62,7 +63,7 @@ async def test_a_folder_says_which_kind_it_is(tmp_path: Path) -> None:
     (tmp_path / "theirs" / "gnothi-index.json").write_text(json.dumps({"format": "gnothi-mine"}))
     assert open_index(tmp_path / "theirs").name == f"mine:{tmp_path / 'theirs'}"
     (tmp_path / "theirs" / "gnothi-index.json").write_text(json.dumps({"format": "gnothi-others"}))
-    with pytest.raises(IndexUnavailable, match="got format 'gnothi-others'"):
+    with refused(IndexUnavailable):
         open_index(tmp_path / "theirs")
 
 
@@ -75,7 +76,7 @@ def test_how_rankings_are_fused_is_for_what_fuses(tmp_path: Path, monkeypatch: p
     assert (hybrid.name, hybrid._fusion) == (f"hybrid:{tmp_path / 'index'}", Fusion("ranks", 0.25))
     assert index_fingerprint(f"hybrid:{tmp_path / 'index'}") == index_fingerprint(f"dense:{tmp_path / 'index'}") != ""
     assert index_fingerprint(f"hybrid:{tmp_path / 'index'}") != index_fingerprint(tmp_path / "index")
-    with pytest.raises(InvalidSetting, match="gives one ranking alone"):
+    with refused(InvalidSetting):
         open_index(f"dense:{tmp_path / 'index'}", Fusion())
 
 
@@ -88,7 +89,7 @@ async def test_rerankers_and_graphs_have_schemes_too() -> None:
     assert len(reranker_fingerprint("lab")) == 32
 
 
-@pytest.mark.parametrize(("opening", "what"), [(open_index, "index"), (open_graph, "graph"), (open_reranker, "re-ranker")])
-def test_a_scheme_that_does_not_exist_is_told_with_the_nearest(opening: object, what: str) -> None:
-    with pytest.raises(UnknownName, match=rf"kind of {what} .*'mien:x'.*Did you mean 'mine'"):
+@pytest.mark.parametrize("opening", [open_index, open_graph, open_reranker])
+def test_a_scheme_that_does_not_exist_is_told_with_the_nearest(opening: object) -> None:
+    with refused(UnknownName):
         opening("mien:x")  # type: ignore[operator]

@@ -24,6 +24,7 @@ from gnothi.retrieval.writer import IndexWriter
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests import made_data as made
+from tests.messages import refused
 from tests.retrieval.test_recall import SETS, corpus
 from tests.retrieval.test_recall import questions as asked
 
@@ -107,26 +108,26 @@ def test_a_commit_to_one_shard_is_seen_and_changes_the_fingerprint(tmp_path: Pat
 def test_an_id_in_two_shards_is_refused_where_it_is_found(tmp_path: Path) -> None:
     written(tmp_path / "a", [Passage("x", "owls")])
     written(tmp_path / "b", [Passage("x", "owls")])
-    with pytest.raises(InvalidSetting, match="'x' is in two shards"):
+    with refused(InvalidSetting):
         asyncio.run(open_index(f"shards:{tmp_path}").search("owls", 1))
 
 
 def test_a_copy_of_a_shard_is_refused(tmp_path: Path) -> None:
     shutil.copytree(written(tmp_path / "a", [Passage("x", "owls")]), tmp_path / "b")
-    with pytest.raises(InvalidSetting, match="one is a copy"):
+    with refused(InvalidSetting):
         open_index(f"shards:{tmp_path}")
 
 
 def test_what_is_no_folder_of_shards_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="cannot be read: No such file"):
+    with refused(IndexUnavailable):
         open_index(f"shards:{tmp_path / 'none'}")
-    with pytest.raises(IndexUnavailable, match="holds no folders"):
+    with refused(IndexUnavailable):
         open_index(f"shards:{tmp_path}")
     written(tmp_path / "a", [Passage("x", "owls")])
     (tmp_path / ".hidden").mkdir()
     open_index(f"shards:{tmp_path}")
     (tmp_path / "notes").mkdir()  # never silently fewer
-    with pytest.raises(IndexUnavailable, match="notes is not an index of Gnothi"):
+    with refused(IndexUnavailable):
         open_index(f"shards:{tmp_path}")
 
 
@@ -134,10 +135,10 @@ def test_a_damaged_shard_is_told(tmp_path: Path) -> None:
     dealt(tmp_path, CORPUS, [i % 2 for i in range(len(CORPUS))])
     for file in (tmp_path / "1").glob("*.term"):
         file.unlink()
-    with pytest.raises(IndexUnavailable, match="cannot be read"):
+    with refused(IndexUnavailable, varies=r"(?<=cannot be read: ).*(?=\. Expected complete)"):
         open_index(f"shards:{tmp_path}")
     (tmp_path / "1" / "meta.json").write_text("{", encoding="utf-8")
-    with pytest.raises(IndexUnavailable, match="cannot be read"):
+    with refused(IndexUnavailable):
         open_index(f"shards:{tmp_path}")
 
 

@@ -13,6 +13,7 @@ from gnothi.errors import IndexUnavailable
 from gnothi.retrieval import stores
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.writer import IndexWriter
+from tests.messages import refused
 from tests.retrieval.documents import made_up
 
 END, STORE = struct.Struct("<II"), struct.Struct("<IQB15x")
@@ -59,9 +60,9 @@ def test_a_whole_index_is_fine(index: Path) -> None:
 def test_more_layers_than_bytes_are_refused_by_readers_and_writers(index: Path) -> None:
     (store,) = index.glob("*.store")
     with_layers(store, 1 << 55)
-    with pytest.raises(IndexUnavailable, match="table of blocks has 36,028,797,018,963,968 layers"):
+    with refused(IndexUnavailable):
         BM25Index.open(index)
-    with pytest.raises(IndexUnavailable, match="table of blocks"):
+    with refused(IndexUnavailable):
         IndexWriter(index)
 
 
@@ -71,7 +72,7 @@ def test_a_number_without_an_end_is_refused(index: Path) -> None:
     data = store.read_bytes()
     found = data.index(number(1 << 55))
     store.write_bytes(data[:found] + b"\x02" * 12 + data[found + len(number(1 << 55)) :])
-    with pytest.raises(IndexUnavailable, match="table of blocks has no number of layers"):
+    with refused(IndexUnavailable):
         BM25Index.open(index)
 
 
@@ -84,7 +85,7 @@ def test_a_file_that_is_not_as_it_was_written_is_refused_by_writers(index: Path,
     (file,) = index.glob(f"*.{kind}")
     data = file.read_bytes()
     file.write_bytes(bytes([data[0] ^ 1]) + data[1:])
-    with pytest.raises(IndexUnavailable, match=f"{file.name} is damaged: .* checksum .* Build it from its documents again"):
+    with refused(IndexUnavailable):
         IndexWriter(index)
 
 
@@ -114,7 +115,7 @@ def test_a_changed_byte_of_the_passages_is_told_before_tantivy_asks_for_room(ind
     length, _ = END.unpack(data[-END.size :])
     for place in range(0, len(data) - END.size - length, 97):
         store.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
-        with pytest.raises(ValueError, match=r"\.store is damaged"):
+        with refused(ValueError):
             stores.check(index)
 
 
@@ -130,7 +131,7 @@ def test_a_pipe_among_its_files_is_not_waited_for(index: Path) -> None:
     (store,) = index.glob("*.store")
     store.unlink()
     os.mkfifo(store)
-    with pytest.raises(IndexUnavailable, match="a file was expected"):
+    with refused(IndexUnavailable):
         BM25Index.open(index)
 
 
@@ -139,7 +140,7 @@ def test_an_index_of_other_fields_is_refused(index: Path, field: str, value: obj
     meta = json.loads((index / "meta.json").read_text())
     meta["schema"][0][field] = value
     (index / "meta.json").write_text(json.dumps(meta))
-    with pytest.raises(IndexUnavailable, match="tells of the fields"):
+    with refused(IndexUnavailable):
         BM25Index.open(index)
 
 
@@ -149,5 +150,5 @@ def test_a_segment_whose_name_leads_elsewhere_is_refused_unread(index: Path, tmp
     meta = json.loads((index / "meta.json").read_text())
     meta["segments"][0]["segment_id"] = name and name.format(outside=tmp_path / "other")
     (index / "meta.json").write_text(json.dumps(meta))
-    with pytest.raises(IndexUnavailable, match="is no name of a segment"):
+    with refused(IndexUnavailable, varies=r"(?<=ValueError: ).*(?= is no name)"):
         BM25Index.open(index)

@@ -23,6 +23,7 @@ from gnothi.retrieval.ledger import FolderLedger
 from gnothi.retrieval.listing import delete_sources, sources
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.documents import contents
 
 Texts = list[tuple[str, str, str]]
@@ -98,7 +99,7 @@ def test_other_roots_stay_and_a_missing_one_is_told(docs: Path, out: Path, tmp_p
     report = build([docs], out)
     assert "other/a.txt#1" in contents(out)
     assert f"{other} is not there" in report.notices.first[0]
-    with pytest.raises(InvalidInput, match="does not exist"):
+    with refused(InvalidInput):
         build([docs, other], out)
 
 
@@ -110,7 +111,7 @@ def test_a_folder_that_is_suddenly_empty_is_refused_until_it_is_meant(docs: Path
     docs.mkdir()
     if how == "hidden":
         write(docs / ".keep", "")
-    with pytest.raises(InvalidInput, match=r"4 of its files|3 of its files"):
+    with refused(InvalidInput):
         build([docs], out)
     assert build([docs], out, keep_missing=True).deleted == 0
     assert texts(out) == before
@@ -293,7 +294,7 @@ def test_an_index_of_an_earlier_version_is_refused(docs: Path, out: Path) -> Non
     old = sqlite3.connect(out / "gnothi-sources.sqlite")
     old.execute("CREATE TABLE sources (key TEXT PRIMARY KEY, path TEXT)")
     old.close()
-    with pytest.raises(IndexUnavailable, match="gnothi index build"):
+    with refused(IndexUnavailable):
         build([docs], out)
 
 

@@ -31,6 +31,7 @@ from tests.runs.scripted import open_for_ever, open_nothing, open_once_lost, ope
 from tests.stopping import ROOT
 
 METHODS = ("scripted", "other")
+TRACEBACK = r"(?s)Traceback.*(?=\n\S)"
 
 
 class OnlyHere:
@@ -110,18 +111,15 @@ def test_every_worker_works(tmp_path: Path) -> None:
     assert len({answer.split(" by ")[-1] for answer in answers if answer and " by " in answer}) == 2
 
 
-@pytest.mark.parametrize(
-    ("error", "kind", "message"), [("q7", UsageError, "q7 was refused 1 times"), ("", RuntimeError, "a bug")]
-)
-def test_what_opening_raises_arrives(tmp_path: Path, error: str, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=message):
+@pytest.mark.parametrize(("error", "kind"), [("q7", UsageError), ("", RuntimeError)])
+def test_what_opening_raises_arrives(tmp_path: Path, error: str, kind: type[Exception]) -> None:
+    with refused(kind, varies=TRACEBACK):
         evaluate(tmp_path / "run", questions(2), opened=partial(open_nothing, error))
 
 
 def test_a_worker_that_dies_each_time_ends_the_run_and_loses_nothing_that_is_finished(tmp_path: Path) -> None:
     warned: list[str] = []
-    said = r"given to 3 worker processes.*killed by signal 9\. .* concurrency=1 .* use fewer with workers.*same command"
-    with pytest.raises(WorkerDied, match=said):
+    with refused(WorkerDied, varies=r"'q\d+'"):
         evaluate(tmp_path / "run", questions(40, last="die"), warned=warned)
     assert len(warned) == 3
     rows = evaluate(tmp_path / "run", questions(40, last="what?"))
@@ -148,12 +146,12 @@ def test_a_killed_worker_costs_its_questions_in_flight_which_are_asked_again(tmp
 
 
 def test_workers_that_never_open_end_the_run(tmp_path: Path) -> None:
-    with pytest.raises(WorkerDied, match=r"7 worker processes were lost.*ended with exit code 7\. Where memory ran out"):
+    with refused(WorkerDied):
         evaluate(tmp_path / "run", questions(2), opened=open_and_exit)
 
 
 def test_what_cannot_be_found_in_a_worker_is_said(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="only here"):
+    with refused(RuntimeError, varies=TRACEBACK):
         evaluate(tmp_path / "run", questions(2), opened=OnlyHere())
 
 

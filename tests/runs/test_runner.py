@@ -108,7 +108,9 @@ def test_scores_keep_four_digits_in_rows_and_all_in_events(tmp_path: Path) -> No
 def test_a_failed_question_is_a_row_with_its_events_and_no_score(tmp_path: Path) -> None:
     rows = evaluate(tmp_path / "run", ScriptedMethod(reply=failing("q4")))
     assert [row.question_id for row in rows if row.failed] == ["q4"]
-    assert rows[4].error == {"type": "RuntimeError", "message": "no answer to q4"}
+    error = rows[4].error or {}
+    assert (error["type"], error["message"]) == ("RuntimeError", "no answer to q4")
+    assert error["where"].startswith(__file__)
     assert rows[4].answer is None
     assert rows[4].metrics == {}
     assert rows[4].cost["model_calls"] == 1

@@ -150,7 +150,7 @@ async def test_the_clients_raise_what_fails_in_mid_stream() -> None:
         stream = await client.chat.completions.create(
             model="direct", messages=[{"role": "user", "content": KNOWN}], stream=True
         )
-        with pytest.raises(openai.APIError, match="could not be answered"):
+        with pytest.raises(openai.APIError):
             async for _ in stream:
                 pass
         events = await client.responses.create(model="direct", input=KNOWN, stream=True)

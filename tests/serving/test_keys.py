@@ -16,6 +16,7 @@ from gnothi.serving import keys
 from gnothi.serving.failures import Refusal
 from gnothi.serving.keys import Account, Keys
 from tests.command_line import KNOWN, covered_fact
+from tests.messages import refused
 from tests.serving.served import Served, served
 from tests.serving.test_faults import error_of
 
@@ -51,24 +52,24 @@ def test_names_are_unique_and_of_few_letters(file: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", '{"version": 2, "keys": []}', '{"version": 1}', '{"version": 1, "keys": [{}]}'])
 def test_a_file_that_holds_no_keys(file: Path, content: str) -> None:
-    with pytest.raises(InvalidInput, match="gnothi keys"):
+    with refused(InvalidInput):
         keys.read(file)
     file.write_text(content)
-    with pytest.raises(InvalidInput, match="holds no keys"):
+    with refused(InvalidInput):
         keys.read(file)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("name", None), ("name", "a b"), ("digest", 1), ("created", [[]]), ("revoked", {"a": 1}), ("per_minute", "5"),
-     ("max_tokens", True), ("max_cost", 10**400), ("max_cost", -1)],
+     ("max_tokens", True), pytest.param("max_cost", 10**400, id="401 digits"), ("max_cost", -1)]
 )  # fmt: skip
 def test_a_key_with_a_value_of_another_kind(file: Path, name: str, value: object) -> None:
     keys.add(file, "me", per_minute=5)
     document = json.loads(file.read_text())
     document["keys"][0][name] = value
     file.write_text(json.dumps(document))
-    with pytest.raises(InvalidInput, match="holds no keys"):
+    with refused(InvalidInput):
         keys.read(file)
 
 
@@ -76,7 +77,7 @@ def test_a_key_with_a_value_of_another_kind(file: Path, name: str, value: object
 def test_damaged_books_are_no_new_budget(file: Path, content: str) -> None:
     keys.add(file, "me", max_tokens=60)
     file.with_name(file.name + ".spent").write_text(content)
-    with pytest.raises(InvalidInput, match="Delete it to give every key its whole budget again"):
+    with refused(InvalidInput):
         Keys(file)
 
 
@@ -138,7 +139,7 @@ async def test_a_stream_ends_where_the_budget_does(file: Path) -> None:
 async def test_two_servers_do_not_share_a_file(file: Path) -> None:
     keys.add(file, "me")
     async with served(methods=("direct",), keys=file):
-        with pytest.raises(InvalidSetting, match="another server"):
+        with refused(InvalidSetting):
             Keys(file)
     Keys(file).close()
 

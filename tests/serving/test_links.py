@@ -102,17 +102,7 @@ async def test_reports_of_runs(runs: Path) -> None:
         report = await server.http.get(one["url"])
         assert (report.status_code, "<!doctype html>" in report.text) == (200, True)
         assert report.headers["content-security-policy"].startswith("sandbox")
-        for trick in (
-            "../secret",
-            "..%2fsecret",
-            "%2e%2e/secret",
-            "out",
-            "mine/../../secret",
-            "mine%00",
-            "nobody",
-            "empty",
-            ".",
-        ):
+        for trick in "../secret ..%2fsecret %2e%2e/secret out mine/../../secret mine%00 nobody empty .".split():
             assert (await server.http.get(f"/runs/{trick}")).status_code in (403, 404), trick
 
 

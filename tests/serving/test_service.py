@@ -21,6 +21,7 @@ from gnothi.session import sources
 from gnothi.session.plan import Request, resolve
 from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, covered_fact, script
+from tests.messages import refused
 
 
 def lab() -> Scripted:
@@ -66,19 +67,19 @@ def test_a_file_names_set_ups_and_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setups", "error", "told"),
+    ("setups", "error"),
     [
-        ({"a": {"method": "rag", "modle": "lab"}}, UnknownName, "Did you mean 'model'"),
-        ({"a": {"method": 3}}, InvalidSetting, "expected the name of a method"),
-        ({"a": {"model": "lab"}}, InvalidSetting, "expected the name of a method"),
-        ({"a": {"method": "rag", "index": 3}}, InvalidSetting, "expected a text"),
-        ({"a": {"method": "rag", "ignore_mismatch": "yes"}}, InvalidSetting, "expected true"),
-        ({"a b": {"method": "rag"}}, InvalidSetting, "letters, digits"),
-        ({"a": {"method": "nothing"}}, UnknownName, "unknown method"),
+        ({"a": {"method": "rag", "modle": "lab"}}, UnknownName),
+        ({"a": {"method": 3}}, InvalidSetting),
+        ({"a": {"model": "lab"}}, InvalidSetting),
+        ({"a": {"method": "rag", "index": 3}}, InvalidSetting),
+        ({"a": {"method": "rag", "ignore_mismatch": "yes"}}, InvalidSetting),
+        ({"a b": {"method": "rag"}}, InvalidSetting),
+        ({"a": {"method": "nothing"}}, UnknownName),
     ],
 )
-def test_set_ups_that_cannot_be(setups: dict[str, Any], error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
+def test_set_ups_that_cannot_be(setups: dict[str, Any], error: type[Exception]) -> None:
+    with refused(error):
         plans(Request(model=lab(), settings=given(setups=setups)))
 
 
@@ -167,7 +168,7 @@ async def test_what_the_model_knows_without_a_search() -> None:
         answered = await service.ask(setup, KNOWN)
         assert [one.score for one in answered.result.decisions] == [known.score]
         assert unknown.as_dict()["usage"]["retrievals"] == 0
-        with pytest.raises(InvalidSetting, match="has no gate"):
+        with refused(InvalidSetting):
             await service.know(service.find("rag"), KNOWN)
 
 

@@ -54,3 +54,7 @@ def test_where_somebody_chose_it_or_nothing_is_held_against_it_nothing_is_said(
     method: str, given: tuple[str, ...], thresholds: dict[str, float] | None
 ) -> None:
     assert _said(method, *given, thresholds=thresholds) is None
+
+
+def test_a_threshold_on_counts_belongs_to_no_model() -> None:
+    assert _said("seakr", "signal=cooccurrence") is None

@@ -185,15 +185,9 @@ def test_unknown_data_sets_fail() -> None:
         load_questions("absent.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("method", "given", "why"),
-    [
-        ("iekr", {"model": "some/model", "index": "lab"}, "there is no graph"),
-        ("rag", {"graph": "lab"}, "none of the methods reads one"),
-    ],
-)
-def test_a_recogniser_without_a_graph_is_refused(method: str, given: dict[str, Any], why: str) -> None:
+@pytest.mark.parametrize(("method", "given"), [("iekr", {"model": "some/model", "index": "lab"}), ("rag", {"graph": "lab"})])
+def test_a_recogniser_without_a_graph_is_refused(method: str, given: dict[str, Any]) -> None:
     settings = read_settings(overrides=["index.recogniser=spacy:en_core_web_sm"])
-    with pytest.raises(InvalidSetting, match=f"got 'spacy:en_core_web_sm', which finds a graph's names, but {why}"):
+    with refused(InvalidSetting):
         resolve(Request(methods=[method], settings=settings, **given))
     resolve(Request(methods=["iekr"], settings=settings))

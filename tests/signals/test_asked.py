@@ -17,6 +17,7 @@ from gnothi.signals.kinds.semantic_entropy import SemanticEntropy, semantic_entr
 from gnothi.signals.kinds.verbalised import CONFIDENCE, Verbalised, stated
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Prompt, Task
+from tests.messages import refused
 
 PROMPT = Prompt(Task("answer"), "Who wrote it?")
 
@@ -90,7 +91,7 @@ async def test_entailment_has_to_go_both_ways() -> None:
     found = await SemanticEntropy(Sampling(3), nli).measure(model, PROMPT, Decoding())
     assert found.uncertainty == pytest.approx(math.log(3))
     assert not any(prompt.choices for prompt in model.prompts)
-    with pytest.raises(ModelUnavailable, match="LABEL_0"):
+    with refused(ModelUnavailable):
         CrossEncoderEntailment(Logits(), ["LABEL_0"], "other")
 
 
@@ -101,8 +102,8 @@ async def test_entailment_has_to_go_both_ways() -> None:
         ("85/100", 0.85), ("85 out of 100", 0.85), ("I am 90 percent sure, after 2 readings", 0.9), ("1.0", 1.0), ("1", 0.01),
         ("100", 1.0), ("0", 0.0), ("0.5%", 0.005), ("99.5 %", 0.995), ("50%, so 50 %", 0.5),
         ("", None), ("Very likely", None), ("120 %", None), ("-5", None), ("70-80 %", None), ("70 % or 80 %", None),
-        ("between 3 and 4", None), ("Q85", None), ("1,000", None),
-    ],
+        ("between 3 and 4", None), ("Q85", None), ("1,000", None)
+    ]
 )  # fmt: skip
 def test_stated_probabilities(reply: str, probability: float | None) -> None:
     assert stated(reply) == (None if probability is None else pytest.approx(probability))

@@ -92,7 +92,7 @@ async def check(answers: list[str], tenths: int) -> None:
     exact = Fraction(tenths, 10)
     blocks, known = published(answers, tries, exact)
     stop = stop_after(answers, tries, exact)
-    for schedule in ("at_once", "waves", "one_by_one"):
+    for schedule in ("at_once", "waves", "one_by_one", "in_turn"):
         consensus, model = await assessed(answers, alpha, schedule)
         assert consensus.known is known, (answers, alpha, schedule)
         heard = published(model.given, tries, exact)[0]
@@ -101,8 +101,8 @@ async def check(answers: list[str], tenths: int) -> None:
         assert (consensus.answer == "") is not bool(heard)
         if heard:
             assert consensus.answer in next(block for block in heard if len(block) == largest)
-        if schedule == "at_once":
-            assert model.requests == [tries]
+        if schedule in ("at_once", "in_turn"):
+            assert model.requests == ([tries] if schedule == "at_once" else [1] * tries)
         elif schedule == "one_by_one":
             assert model.requests == [1] * stop
         else:

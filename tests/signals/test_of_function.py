@@ -136,7 +136,7 @@ def test_it_stands_wherever_a_signal_is_named(signal: Any) -> None:
 
 
 def test_the_panel_measures_it_beside_the_others(tmp_path: Any) -> None:
-    registry.name_of(hedged)
+    registry.SIGNALS.add("hedged", hedged)
     asked = [gnothi.Question(f"{n}", f"Where {n}?", ("Ulm",)) for n in range(3)]
     run = gnothi.evaluate(asked, "panel", tmp_path, model=Scripted(guesses))
     assert all("hedged" in row.signals for row in run.rows)

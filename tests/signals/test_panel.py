@@ -17,6 +17,7 @@ from gnothi.signals.panel import Panel
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Prompt, StateSpec, Task
 from tests.signals.probes import probe_saying
+from tests.signals.test_conformance import meeting
 
 PROMPT = Prompt(Task("reason"), "Where was Mira Tolven born?")
 DECODING = Decoding(max_tokens=20)
@@ -31,7 +32,8 @@ def model() -> LanguageModel:
 
 
 def all_signals(samples: int = 7) -> dict[str, Signal]:
-    found = {name: registry.create(name, Sampling(samples), probe=probe_saying(0.8, 0.3)) for name in registry.names()}
+    probe = probe_saying(0.8, 0.3)
+    found = {name: registry.create(name, Sampling(samples), probe=probe, count=meeting) for name in registry.names()}
     elsewhere = StateSpec(2, "residual", "last")
     return {**found, "gram elsewhere": Gram(Sampling(samples), elsewhere), "gram of few": Gram(Sampling(3), elsewhere)}
 

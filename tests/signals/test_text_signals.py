@@ -27,7 +27,7 @@ from tests.messages import refused
 
 INF = float("inf")
 PROMPT = Prompt(Task("answer"), "Where was Mira Tolven born?", (Passage("p", "Some text"),), answer_so_far="She was")
-BY_THEMSELVES = [name for name in registry.names() if not registry.reads_probe(name)]
+BY_THEMSELVES = [name for name in registry.names() if not (registry.reads_probe(name) or registry.counts(name))]
 logprobs = st.lists(st.floats(-50, 0), min_size=1, max_size=30)
 
 

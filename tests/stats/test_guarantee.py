@@ -119,9 +119,8 @@ def test_what_could_not_be_measured_is_never_trusted() -> None:
 
 def test_too_few_questions_are_refused_with_the_number_that_would_do() -> None:
     scores, wrong = np.linspace(0, 1, 20), np.zeros(20, dtype=bool)
-    with refused(PromiseRefused) as raised:
+    with refused(PromiseRefused):
         guaranteed_threshold(scores, wrong, 0.1)
-    assert "0.1 among questions answered without retrieval (with probability 0.9)" in str(raised.value)
     # At least 22 tested ones, and a fifth is set aside.
     needed = questions_needed(scores, wrong, 0.1)
     assert needed is not None

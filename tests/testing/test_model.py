@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import numpy as np
-import pytest
 import pytest_asyncio
 
 from gnothi import testing
@@ -12,6 +11,7 @@ from gnothi.testing import conformance
 from gnothi.testing.conformance.language_model import LanguageModelConformance
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Decoding, Prompt, StateSpec, Task
+from tests.messages import refused
 from tests.test_imports import loaded_after
 
 ASK = Prompt(Task("answer"), "Who wrote Emma?")
@@ -35,7 +35,7 @@ async def test_mapping_by_question_and_by_task() -> None:
 
 
 async def test_a_missing_line_names_task_and_question() -> None:
-    with pytest.raises(KeyError, match=r"'answer'.*Emma"):
+    with refused(KeyError):
         await Scripted({}).generate(ASK, Decoding())
 
 

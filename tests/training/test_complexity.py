@@ -9,6 +9,7 @@ from gnothi.filtering.complexity import Labelled, open_complexity
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row
 from gnothi.training.complexity import Learnt, label, train
+from tests.messages import refused
 from tests.report.rows import FREE, run_of
 
 METHODS = ("cot", "rag", "ircot")
@@ -66,7 +67,7 @@ def test_a_run_becomes_a_classifier(tmp_path: Path) -> None:
     assert learnt.accuracy == 1.0
     assert learnt.majority == pytest.approx(2 / 3)
     assert open_complexity(tmp_path / "out").predict(["two 77"])[0].strategy == "steps"
-    with pytest.raises(InvalidInput, match=r"got answers by cot, ircot, rag, expected direct, rag, ircot"):
+    with refused(InvalidInput):
         train(tmp_path / "run", tmp_path / "out", ("direct", "rag", "ircot"), None)
 
 
@@ -81,6 +82,6 @@ def test_a_kind_that_no_question_is_of_is_refused(tmp_path: Path) -> None:
     made = rows({f"one {n}": (0, 1, 0) for n in range(3)} | {f"two {n}": (0, 0, n % 2) for n in range(4)})
     run_of(tmp_path / "run", made)
     assert train(tmp_path / "run", tmp_path / "out", METHODS, ("two",)).by_kind == 2
-    with pytest.raises(UnknownName, match=r"unknown kind of question of .*: got 'twoo'. Did you mean 'two'\?"):
+    with refused(UnknownName):
         train(tmp_path / "run", tmp_path / "other", METHODS, ("one", "twoo"))
     assert not (tmp_path / "other").exists()

@@ -25,7 +25,8 @@ from gnothi.training.finetuning import (
     write_header,
     write_model,
 )
-from gnothi.types import Prompt
+from gnothi.types import Passage, Prompt
+from tests.messages import refused
 
 
 def test_patience() -> None:
@@ -73,6 +74,14 @@ def test_a_model_is_trained_with_the_prompts_it_will_be_asked_with(tmp_path: Pat
     assert renderer_of(further, object(), declared(tmp_path)).render(asked) == own.render(asked)
 
 
+@pytest.mark.parametrize(("passages", "shown"), [("titled", True), ("text", False)])
+def test_titles_are_shown_in_training_as_in_use(passages: Any, shown: bool) -> None:
+    asked = Prompt(shipped()["answer"], "Who wrote it?", (Passage("p", "She wrote it.", "Emma"),))
+    text = renderer_of(Origin("base", "base", ModelSettings(renderer="plain", passages=passages)), object(), Declaration())
+    for title in ("Emma", "Odile Varr"):  # the latter of a demonstration
+        assert (f"{title}: " in text.render(asked)) is shown
+
+
 def test_a_users_set_of_tasks_goes_with_the_model(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text('[know]\ninstruction = "Well?"\ndemonstrations = []\n')
     origin = Origin("base", "base", ModelSettings(renderer="plain", demonstrations=str(tmp_path / "own.toml")))
@@ -84,7 +93,7 @@ def test_a_users_set_of_tasks_goes_with_the_model(tmp_path: Path) -> None:
 
 
 def test_what_is_not_installed_is_told_before_any_work() -> None:
-    with pytest.raises(MissingDependency, match=r"this training needs the package 'no_such'.*gnothi\[training\]"):
+    with refused(MissingDependency):
         require_libraries("this training", {"json": "report", "no_such": "training"})
 
 
@@ -97,7 +106,7 @@ def model() -> Any:
 
 
 def test_layers_that_are_not_there() -> None:
-    with quiet(), pytest.raises(InvalidSetting, match=r"'targets': got query, expected names of this model's layers: .*q_proj"):
+    with quiet(), refused(InvalidSetting):
         adapted(model(), Tuning(targets=("query",)), 0)
 
 

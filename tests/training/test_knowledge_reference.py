@@ -9,6 +9,7 @@ from gnothi.filtering.knowledge import Experience, open_knowledge
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row
 from gnothi.training.knowledge_reference import Counts, experiences, train
+from tests.messages import refused
 from tests.report.rows import FREE, run_of
 
 
@@ -50,11 +51,11 @@ async def test_a_run_becomes_a_reference(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     made = run_of(tmp_path / "run", rows(OUTCOMES))
-    with pytest.raises(InvalidInput, match=r"got answers by direct, rag, expected cot, rag over.*--method cot,rag"):
+    with refused(InvalidInput):
         train(made, tmp_path / "known", memory="cot")
-    with pytest.raises(InvalidInput, match="got 0 known questions and 0"):
+    with refused(InvalidInput):
         train(run_of(tmp_path / "known", rows([(1, 1), (0, 0)])), tmp_path / "out")
-    with pytest.raises(InvalidInput, match="absent"):
+    with refused(InvalidInput):
         train(tmp_path / "absent", tmp_path / "out")
     with pytest.raises(ModelUnavailable):
         train(made, tmp_path / "out", encoder="/absent")

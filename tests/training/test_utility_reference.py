@@ -21,6 +21,7 @@ from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.training.utility_reference import Labelling, UtilitySettings, judge, label
 from gnothi.types import Passage, Prompt, Question
 from tests.filtering.encoder import tiny_encoder
+from tests.messages import refused
 
 PASSAGES = [Passage(f"p{number}", f"text {number}") for number in range(5)]
 ALONE, ACCUMULATE = (UtilitySettings(form=form, reason=False) for form in ("alone", "accumulate"))
@@ -188,17 +189,17 @@ def test_too_many_failures(tmp_path: Path) -> None:
     def script(prompt: Prompt) -> str:
         raise RuntimeError(prompt.question)
 
-    with pytest.raises(TooManyFailures, match=r"stopped: 3 questions failed.*RuntimeError: Question \d.*max_failures"):
+    with refused(TooManyFailures, varies=r"\d(?=[)?])"):
         build(tmp_path, Scripted(script), max_failures=2)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="question 'x' has no gold answer"):
+    with refused(InvalidInput):
         build(tmp_path, model_of(len), [Question("x", "Who?")])
     build(tmp_path, model_of(len))
-    with pytest.raises(InvalidSetting, match=r"the utility reference .* was made with dataset\.name = 'test', got 'other'"):
+    with refused(InvalidSetting):
         build(tmp_path, model_of(len), config={"dataset.name": "other"})
-    with Labelling(tmp_path, QUESTIONS, CONFIG), pytest.raises(InvalidSetting, match="another process is writing"):
+    with Labelling(tmp_path, QUESTIONS, CONFIG), refused(InvalidSetting):
         build(tmp_path, model_of(len))
 
 

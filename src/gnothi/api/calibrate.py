@@ -7,31 +7,44 @@ import contextlib
 import inspect
 import os
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi import methods
 from gnothi.api import given
-from gnothi.api.evaluate import evaluate
+from gnothi.api.evaluate import evaluate, planned
 from gnothi.api.given import refuse_running_loop
 from gnothi.api.rag import Rag, _data
-from gnothi.api.rag import open as open_rag
 from gnothi.calibration.choose import Chosen, choose
-from gnothi.calibration.compare import read
 from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.file import Calibration
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
-from gnothi.session.calibrate import METRIC, RUNS, check_enough, collect, made
-from gnothi.session.plan import Execution, with_questions
+from gnothi.methods.planned import name_of
+from gnothi.session.calibrate import (
+    METRIC,
+    RUNS,
+    announced,
+    check_enough,
+    check_metric,
+    collect,
+    collect_panel,
+    gate_to_place,
+    made,
+)
+from gnothi.session.execute import Watch
 from gnothi.stats.guarantee import EPSILON
 from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.protocols import Method
+
+DEFAULT = "seakr"
+_READING = {"limit", "format", "concurrency", "max_failures"}
+"""How questions are read and asked, also of what is open."""
 
 
 def calibrate(
@@ -51,6 +64,7 @@ def calibrate(
     always: str | None = None,
     concurrency: int | None = None,
     max_failures: int | None = None,
+    watch: Watch | None = None,
     **opening: Any,
 ) -> Calibration:
     """Choose the threshold of a method's gate, for one model.
@@ -63,7 +77,8 @@ def calibrate(
     confirm a threshold or lower it (``gnothi.calibration.feedback``).
     ``target_error``: with probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given
     without retrieval is wrong. ``search_cost``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
-    answers are kept beside it, so that the same call goes on.
+    answers are kept beside it, so that the same call goes on. ``watch`` hears of everything on the way, as for
+    ``gnothi.evaluate``.
 
     Raises PromiseRefused where the questions are too few for the guarantee, InvalidInput, InvalidSetting, and as
     ``gnothi.open``.
@@ -74,28 +89,18 @@ def calibrate(
         raise InvalidSetting(
             f"calibrate(): got {'neither' if data is None else 'both'} data and feedback, expected one of them."
         )
-    source_of = None if data is None else _data(data)
-    replay = replay_of(source_of, metric, never, always) if isinstance(source_of, str) else None
-    choice = Choice(target_error, search_cost, epsilon)
-    name = method.method if isinstance(method, Rag) else methods.spec(method).name if callable(method) else method
-
-    def ask() -> Source | Replay:
-        if name == PANEL:
-            with contextlib.ExitStack() as stack:
-                folder, reading = _folder(file, stack), (limit, format, concurrency, max_failures)
-                _measure_all(method, source_of, folder, reading, opening)
-                return read(folder, metric or METRIC, None, None)
-        if signal is not None:
-            raise InvalidSetting(
-                f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own. Set it where the "
-                "method is opened, and give that: gnothi.open(METHOD, signal=...)."
-            )
-        execution = Execution(opening.get("seed", 0), concurrency, 1, max_failures)
-        return _ask(method, source_of, (format, limit), execution, metric or METRIC, file, choice, opening)
-
+    named = None if data is None else _data(data)
+    replay = replay_of(named, metric, never, always) if isinstance(named, str) else None
+    if signal is not None and replay is None and feedback is None and _name(method) != PANEL:
+        raise InvalidSetting(
+            f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own. Set it where the "
+            "method is opened, and give that: gnothi.open(METHOD, signal=...)."
+        )
+    said = {"limit": limit, "format": format, "concurrency": concurrency, "max_failures": max_failures, **opening}
     judged = None if feedback is None else given.as_path(feedback, "feedback")
-    found = choice.of(source_from(replay, judged, choice, ask, name, signal)).calibration
-    return found if file is None else found.save(file)
+    choice = Choice(target_error, search_cost, epsilon)
+    found = choice.of(source_from(method, named, replay, judged, choice, metric, signal, file, watch or Watch(), said))
+    return found.calibration if file is None else found.calibration.save(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,25 +131,33 @@ class Calibrated:
 
 
 def source_from(
+    method: Any,
+    data: Any,
     replay: Replay | None,
     feedback: Path | None,
     choice: Choice,
-    ask: Callable[[], Source | Replay],
-    method: str | None,
+    metric: str | None,
     signal: str | None,
-    model: str | None = None,
+    file: Path | None,
+    watch: Watch,
+    said: Mapping[str, Any],
 ) -> Source:
-    """What a threshold is chosen on: judged answers, what was recorded, or else what it takes to ``ask``, which for the panel
-    is a replay of all signals. ``method``, ``signal`` and ``model`` where they were named. Raises InvalidSetting, InvalidInput,
-    and as ``ask``."""
+    """What a threshold is chosen on: judged answers, what was recorded, or else what ``data`` comes to when it is asked, which
+    for the panel is a replay of all signals. ``method`` and ``signal`` are None where nobody named them. ``said``: arguments
+    of ``evaluate`` for what is asked, and settings of the method by name; of what was recorded, the model's name alone
+    counts. ``watch`` is warned of what may mislead. Raises as ``calibrate``."""
+    model = None if (given_model := said.get("model")) is None else name_of(given_model)
     if feedback is not None:
         check_choice(choice.target_error, choice.search_cost)
-        return from_feedback(feedback, method, signal, model)
-    asked = ask() if replay is None else replay
-    if isinstance(asked, Source):
-        return asked
-    at = (choice.search_cost or 0.0) if choice.weighs else None
-    return from_replay(asked, method, signal, model or "", at)
+        found: Source | Replay = from_feedback(feedback, _name(method), signal, model)
+    else:
+        found = replay or _asked(method, data, choice, metric or METRIC, file, watch, said)
+    if not isinstance(found, Source):
+        at = (choice.search_cost or 0.0) if choice.weighs else None
+        found = from_replay(found, _name(method), signal, (replay and model) or "", at)
+    for warning in (*found.warnings, *([found.left_out] if found.failed else ())):
+        watch.warn(warning)
+    return found
 
 
 async def acalibrate(method: Any, data: Any, **keywords: Any) -> Calibration:
@@ -152,53 +165,42 @@ async def acalibrate(method: Any, data: Any, **keywords: Any) -> Calibration:
     return await asyncio.to_thread(calibrate, method, data, **keywords)
 
 
-def _ask(
-    method: Any,
-    data: Any,
-    reading: tuple[str | None, int | None],
-    execution: Execution,
-    metric: str,
-    file: Path | None,
-    choice: Choice,
-    opening: dict[str, Any],
-) -> Source:
-    with contextlib.ExitStack() as stack:
-        rag = _opened(method, opening, stack)
-        plan = with_questions(rag.plan, data, *reading, replace(execution, seed=rag.plan.execution.seed))
-        check_enough(plan, choice.target_error, choice.epsilon)
-        folder = _folder(file, stack)
-        return rag.loop.run(collect(plan, metric, folder, choice.weighs, None, dict(rag.opened.others), rag.budget))
+def _name(method: Any) -> str | None:
+    return method.method if isinstance(method, Rag) else methods.spec(method).name if callable(method) else method
 
 
-def _measure_all(
-    method: Any,
-    data: Any,
-    folder: Path,
-    reading: tuple[int | None, str | None, int | None, int | None],
-    opening: dict[str, Any],
-) -> None:
-    """Every signal beside the answers from memory, and the answers of always retrieving, as a run in ``folder``."""
-    said: dict[str, Any] = dict(zip(("limit", "format", "concurrency", "max_failures"), reading, strict=True))
+def _asked(
+    method: Any, data: Any, choice: Choice, metric: str, file: Path | None, watch: Watch, said: Mapping[str, Any]
+) -> Source | Replay:
+    """What the gate's decisions come to on the questions; of the panel a replay of all signals, beside the answers of always
+    retrieving. What it cannot be asked for is refused before anything is opened."""
+    check_metric(metric)
+    parameters, method = inspect.signature(evaluate).parameters, method or DEFAULT
+    settings = {key: value for key, value in said.items() if key not in parameters}
+    said = {key: value for key, value in said.items() if key in parameters}
     if isinstance(method, Rag):
-        rag = _opened(method, opening, contextlib.ExitStack())
-        evaluate(data, [rag, "rag"], folder, seed=rag.plan.execution.seed, **said)
-        return
-    named = inspect.signature(evaluate).parameters
-    settings = {key: value for key, value in opening.items() if key not in named}
-    said |= {key: value for key, value in opening.items() if key in named}
-    evaluate(data, [PANEL, "rag"], folder, settings=settings, **said)
-
-
-def _opened(method: Any, opening: dict[str, Any], stack: contextlib.ExitStack) -> Rag:
-    if isinstance(method, Rag) and opening:
-        raise InvalidSetting(f"got {next(iter(opening))!r} with a gnothi.Rag, which is open: give it to gnothi.open.")
-    rag = method if isinstance(method, Rag) else stack.enter_context(open_rag(method or "seakr", **opening))
-    rag.check_open()
-    return rag
-
-
-def _folder(file: Path | None, stack: contextlib.ExitStack) -> Path:
-    """Where answers are kept: beside the file, or for as long as the stack is open."""
-    if file is not None:
-        return file.with_name(file.name + RUNS)
-    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gnothi-")))
+        if extra := [*settings, *(said.keys() - _READING)]:
+            raise InvalidSetting(f"got {extra[0]!r} with a gnothi.Rag, which is open: give it to gnothi.open.")
+        said["seed"] = method.plan.execution.seed
+    elif settings:
+        given.check_keywords(settings, str(_name(method)), parameters)
+        said["settings"] = settings
+    panel = _name(method) == PANEL
+    bound = inspect.signature(evaluate).bind(data, [method, "rag"] if panel else [method], "", **said)
+    bound.apply_defaults()
+    plan, rag = planned(bound.arguments)
+    if not panel:
+        gate_to_place(plan)
+    check_enough(plan, choice.target_error, choice.epsilon)
+    have, budget = (dict(rag.opened.others), rag.budget) if rag else (None, said.get("budget"))
+    with contextlib.ExitStack() as stack:
+        folder = file and file.with_name(file.name + RUNS)
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gnothi-")))
+        watch.tell(announced(len(plan.questions.questions), 2 if panel else 1 + choice.weighs, folder))
+        work: Coroutine[Any, Any, Source | Replay] = (
+            collect_panel(plan, metric, folder, watch, have, budget)
+            if panel
+            else collect(plan, metric, folder, choice.weighs, watch, have, budget)
+        )
+        return rag.loop.run(work) if rag else asyncio.run(work)

@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING, Any
 from gnothi import methods
 from gnothi.api import given
 from gnothi.api.given import refuse_running_loop
-from gnothi.api.rag import Rag, _data, _spec
+from gnothi.api.rag import Rag, _data
 from gnothi.concurrency import Loop
+from gnothi.config import Settings, load_toml
 from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Watch, claimed, execute
-from gnothi.session.plan import Execution, Plan, Request, resolve, with_questions
+from gnothi.session.plan import Execution, Plan, resolve, unanswered, with_questions
+from gnothi.session.record import changed_since, is_run, record
 from gnothi.types import Question
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
     from gnothi.retrieval.foreign import Searches
-    from gnothi.session.resources import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class _Heard(Watch):
 
 def evaluate(
     data: str | os.PathLike[str] | Sequence[Question],
-    methods: str | Rag | type[Method] | Callable[..., Any] | Sequence[str | Rag | type[Method] | Callable[..., Any]],
+    methods: str | Rag | type[Method] | Callable[..., Any] | Sequence[str | Rag | type[Method] | Callable[..., Any]] | None,
     out: str | os.PathLike[str],
     *,
     model: str | LanguageModel | Callable[[str], Any] | None = None,
@@ -101,26 +102,30 @@ def evaluate(
     max_failures: int | None = None,
     calibration: str | os.PathLike[str] | Calibration | None = None,
     ignore_mismatch: bool = False,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | Settings | None = None,
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
     filters: Any = None,
     config: str | os.PathLike[str] | None = None,
     budget: Budget | None = None,
     on_row: Callable[[Row], None] | None = None,
+    watch: Watch | None = None,
+    answered: bool = True,
 ) -> Evaluation:
     """Ask every question with every method, and keep a run in the folder ``out``; the same call goes on with an unfinished
     one.
 
-    ``data``: a data set's name, a file, or questions. ``methods``: names, functions, classes, or what ``gnothi.open`` returned,
-    whose model, index and settings are then used. ``settings`` by key, also under a method's name, as in
-    ``{"seakr.threshold": -3}``. ``on_row`` hears of each row as it is finished. The rest as for ``gnothi.open``.
+    ``data``: a data set's name, a file, or questions; ``answered`` False for a file of questions without answers, such as one
+    question per line. ``methods``: names, functions, classes, or what ``gnothi.open`` returned, whose model, index and settings
+    are then used; None as for ``gnothi.open``. ``settings`` by key, also under a method's name, as in
+    ``{"seakr.threshold": -3}``. ``on_row`` hears of each row as it is finished, ``watch`` of everything on the way
+    (``gnothi.session.execute.Watch``). The rest as for ``gnothi.open``.
 
     Raises as ``gnothi.open``, and TooManyFailures, BudgetSpent or WorkerDied, after which what is finished is kept.
     """
     refuse_running_loop("evaluate()", "gnothi.aevaluate(...)")
     said = dict(locals())
-    plan, rag = _plan(said)
+    plan, rag = planned(said)
     work = _evaluate(plan, rag, said)
     return rag.loop.run(work) if rag else asyncio.run(work)
 
@@ -134,7 +139,7 @@ async def aevaluate(
     """As ``evaluate``, awaited; cancelling it stops the run, which the same call completes."""
     bound = inspect.signature(evaluate).bind(data, methods, out, **keywords)
     bound.apply_defaults()
-    plan, rag = await asyncio.to_thread(_plan, bound.arguments)
+    plan, rag = await asyncio.to_thread(planned, bound.arguments)
     loop = rag.loop if rag else Loop()
     try:
         return await loop.arun(_evaluate(plan, rag, bound.arguments))
@@ -143,33 +148,25 @@ async def aevaluate(
             await asyncio.to_thread(loop.stop)
 
 
-async def carry_out(
-    plan: Plan,
-    out: Path,
-    watch: Watch,
-    budget: Budget | None = None,
-    have: Mapping[Key, Any] | None = None,
-) -> Evaluation:
-    """The plan's questions asked, and kept as a run in ``out``; ``watch`` hears of it. Opened is what the caller does not
-    ``have``. Raises as ``evaluate``."""
+async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
+    out, watch = given.as_path(said["out"], "out"), said["watch"] or _Heard(said["on_row"])
     for line in plan.told:
         watch.tell(line)
     for warning in plan.warnings:
         watch.warn(warning)
     with claimed(plan, out) as run:
-        (rows,) = await execute([run], watch, have, budget)
+        (rows,) = await execute([run], watch, rag.opened.others if rag else None, said["budget"])
         summary = run.summarise(rows)
     return Evaluation(out, tuple(rows), summary, (*plan.warnings, *summary.warnings))
 
 
-async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
-    out = given.as_path(said["out"], "out")
-    return await carry_out(plan, out, _Heard(said["on_row"]), said["budget"], rag.opened.others if rag else None)
-
-
-def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
+def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
+    """The arguments of ``evaluate`` as a plan, with the open one whose model it asks. Raises as ``evaluate``, before anything
+    is opened."""
     named = said["methods"]
-    wanted = [named] if isinstance(named, str | Rag) or callable(named) else list(named)
+    if said["watch"] is not None and said["on_row"] is not None:
+        raise InvalidSetting("got both watch and on_row, expected one of them: a watch hears of rows, too.")
+    wanted = [named] if isinstance(named, str | Rag) or named is None or callable(named) else list(named)
     if not wanted:
         raise InvalidSetting("methods: got none, expected at least one, as in ['rag', 'seakr'].")
     rags = [one for one in wanted if isinstance(one, Rag)]
@@ -181,8 +178,10 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         raise InvalidSetting(
             f"{key}: got {said[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
         )
-    names = [methods.spec(one).name for one in wanted if not isinstance(one, Rag)]
-    plan = _of_names(said, names, first)
+    names = [methods.spec(one).name for one in wanted if not isinstance(one, Rag | None)]
+    plan = _of_names(said, names if named is not None else None, first)
+    if named is None:
+        wanted = [method.name for method in plan.methods]
     planned = {method.name: method for method in plan.methods}
     given_too = any(said[key] is not None for key in ("model", "index", "graph"))
     for one in rags:
@@ -197,11 +196,16 @@ def _plan(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     order = [one.method if isinstance(one, Rag) else methods.spec(one).name for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
     execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"], said["on"], said["gpus"])
-    data = _data(said["data"])
-    return with_questions(plan, data, said["format"], said["limit"], execution), first
+    data, format, limit = _data(said["data"]), said["format"], said["limit"]
+    if not said["answered"]:
+        data = unanswered(given.as_path(data, "data"), format, limit)
+    plan = with_questions(plan, data, format, limit, execution)
+    if (config := said["config"]) is not None and is_run(before := load_toml(Path(config))):
+        plan = replace(plan, warnings=(*changed_since(before, record(plan), str(config)), *plan.warnings))
+    return plan, first
 
 
-def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) -> Plan:
+def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | None) -> Plan:
     """The methods that are named, over the sources that are given, or over the Rag's."""
     before = given.repeated(said["config"])
     settings = given.settings_of(
@@ -210,20 +214,9 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str], rag: Rag | None) ->
     if rag is not None:
         sources = rag.plan.sources
         own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
-        settings = replace(settings, given={**settings.given, **own})
-        model, index, graph = sources.model, sources.index, sources.graph
+        settings = Settings({**settings.given, **own})
+        asked = {"model": sources.model, "index": sources.index, "graph": sources.graph}
     else:
-        index, graph = (_spec(said[key]) or before.get(key) for key in ("index", "graph"))
-        model = said["model"] or before.get("model")
-    plan = resolve(
-        Request(
-            methods=names,
-            model=model,
-            index=index,
-            graph=graph,
-            settings=settings,
-            calibration=given.calibration_of(said["calibration"]),
-            ignore_mismatch=said["ignore_mismatch"],
-        )
-    )
+        asked = {key: said[key] or before.get(key) for key in ("model", "index", "graph")}
+    plan = resolve(given.request_of({**said, **asked}, names, settings))
     return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan

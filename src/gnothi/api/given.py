@@ -13,7 +13,9 @@ from gnothi import methods
 from gnothi.config import Given, Settings, flatten, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.models.remote.budget import Budget
 from gnothi.retrieval.filters import as_filters
+from gnothi.session.plan import Request
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.types import Question
 
@@ -23,14 +25,17 @@ _OTHER_WORDS = {"retriever": "index", "search": "index", "llm": "model", "langua
 
 
 def settings_of(
-    settings: Mapping[str, Any],
+    settings: Mapping[str, Any] | Settings,
     model_settings: Mapping[str, Any] | None = None,
     index_settings: Mapping[str, Any] | None = None,
     config: str | os.PathLike[str] | None = None,
     filters: Any = None,
 ) -> Settings:
     """Keywords above the file ``config``, which may be a run's. Settings under a method's name, and of signals, have a dot, or
-    stand in a mapping of their own (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``)."""
+    stand in a mapping of their own (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``). ``Settings``
+    are all of them, the file's included."""
+    if isinstance(settings, Settings):
+        return settings
     read = read_settings(Path(config), translate=as_settings) if config is not None else Settings()
     named = flatten(settings)
     named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
@@ -80,6 +85,27 @@ def as_path(value: object, name: str) -> Path:
     if isinstance(value, str | os.PathLike):
         return Path(value)
     raise InvalidInput(f"{name}: got {value!r:.80}, expected a path.")
+
+
+def request_of(said: Mapping[str, Any], methods: Sequence[str] | None, settings: Settings) -> Request:
+    """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for. Raises InvalidInput."""
+    budget = said["budget"] or Budget()
+    return Request(
+        methods=methods,
+        model=said["model"],
+        index=as_spec(said["index"]),
+        graph=as_spec(said["graph"]),
+        settings=settings,
+        calibration=calibration_of(said["calibration"]),
+        ignore_mismatch=said["ignore_mismatch"],
+        max_cost=budget.max_cost,
+        max_tokens=budget.max_tokens,
+    )
+
+
+def as_spec(source: Any) -> Any:
+    """A name or a folder as text; an object as it is."""
+    return os.fspath(source) if isinstance(source, os.PathLike) else source
 
 
 def calibration_of(given: Any) -> Any:

@@ -24,7 +24,7 @@ from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.default_method import GATED
 from gnothi.session.knowledge import Knowledge, know
-from gnothi.session.plan import Plan, Request, check_questions
+from gnothi.session.plan import Plan, check_questions
 from gnothi.session.resources import Opened, opened
 from gnothi.types import Question, ScoredPassage
 
@@ -264,28 +264,14 @@ def _plan(said: dict[str, Any]) -> Plan:
     settings = said["settings"]
     name = said["method"] and methods.spec(said["method"]).name
     given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
-    return plan_of(
-        Request(
-            methods=[name] if name else None,
-            model=said["model"],
-            index=_spec(said["index"]),
-            graph=_spec(said["graph"]),
-            settings=given.settings_of(
-                settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
-            ),
-            calibration=given.calibration_of(said["calibration"]),
-            ignore_mismatch=said["ignore_mismatch"],
-        ),
-        said["seed"],
+    given_settings = given.settings_of(
+        settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
     )
-
-
-def _spec(source: Any) -> Any:
-    return os.fspath(source) if isinstance(source, os.PathLike) else source
+    return plan_of(given.request_of(said, [name] if name else None, given_settings), said["seed"])
 
 
 def _data(source: Any) -> Any:
     """Questions, or the name of a data set or file; a list of texts is neither."""
     if not isinstance(source, str | os.PathLike):
         check_questions(source)
-    return _spec(source)
+    return given.as_spec(source)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
     from gnothi.training.job import Data
     from gnothi.training.run import Trained
+    from gnothi.training.watch import Watch
 
 _HERE = "gnothi.training."
 
@@ -72,28 +73,51 @@ KINDS = {
 
 
 def train(
-    kind: str, data: Data | os.PathLike[str], out: str | os.PathLike[str], *, budget: Budget | None = None, **given: Any
+    kind: str,
+    data: Data | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    budget: Budget | None = None,
+    watch: Watch | None = None,
+    **given: Any,
 ) -> Trained:
     """Train a ``kind`` of ``gnothi train`` into the folder ``out``; the same call again resumes.
 
     ``data``: training questions, or for ``knowledge-reference`` and ``complexity`` the folder of a run over them. ``given``:
     ``settings``, a mapping, and what the options of the command say: ``model``, ``index``, ``graph``, ``limit`` and the like.
+    ``watch`` hears of everything on the way (``gnothi.training.watch.Watch``).
     Raises UnknownName, InvalidSetting, InvalidInput, and what asking and training raise.
     """
     from gnothi.api.given import refuse_running_loop
-    from gnothi.training.run import Trained, run
+    from gnothi.training.run import run
+    from gnothi.training.watch import SILENT
 
     refuse_running_loop("train()", "asyncio.to_thread(gnothi.train, ...)")
-    named = os.fspath(data) if isinstance(data, os.PathLike) else data
+    named, watch = os.fspath(data) if isinstance(data, os.PathLike) else data, watch or SILENT
     trains = trainer(kind)
-    if not KINDS[kind].of_run:
-        return run(trains.of(named, Path(out), **given), budget=budget)
+    if KINDS[kind].of_run:
+        return _of_run(kind, trains, Path(str(named)), Path(out), watch, given)
+    return run(trains.of(named, Path(out), **given), watch, budget)
+
+
+def _of_run(kind: str, trains: Any, source: Path, out: Path, watch: Watch, given: dict[str, Any]) -> Trained:
+    from gnothi.report.sections import load_runs
+    from gnothi.training.run import Trained
+
     settings = given.pop("settings", {})
     if not isinstance(settings, Settings):
         settings = Settings({key: Given(value, "settings") for key, value in settings.items()})
     if extra := given.keys() - KINDS[kind].takes:
         raise UnknownName(f"parameter of train {kind}", min(extra), ["settings", *KINDS[kind].takes])
-    return Trained(Path(out), 0, asdict(trains(Path(str(named)), Path(out), settings, **given)))
+    learnt = trains(source, out, settings, **given)
+    (section,) = load_runs([source])
+    if section.missing:
+        watch.warn(
+            f"{source} is unfinished: learnt from {len(section.rows):,} of {section.expected:,} answers. Complete it by the "
+            "same `gnothi eval`, then learn again"
+        )
+    encoder = [("encoder", given.get("encoder", "lexical"))] if "encoder" in KINDS[kind].takes else []
+    return Trained(out, 0, asdict(learnt), (*learnt.report(), *encoder))
 
 
 def trainer(kind: str) -> Any:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.calibration.sentence_answers import check_exact_match
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, reason
 from gnothi.models.scheme import FORM
 from gnothi.runs.journal import PRECISION
+from gnothi.signals.assessment import STOPS_EARLY
 from gnothi.signals.registry import PROBE
 
 if TYPE_CHECKING:
@@ -58,12 +59,11 @@ class Source:
     @property
     def left_out(self) -> str:
         """What to tell of the questions that failed."""
-        error = self.failed[0].error or {}
         return (
-            f"{self.failures} questions of {self.dataset} failed and are left out (the first with {error.get('type')}: "
-            f"{error.get('message')}). The threshold and any guarantee come from the other {len(self.sample.scores)} and hold "
-            "for questions like these; of questions like those that failed they say nothing. Remove the cause and try them "
-            "again."
+            f"{self.failures} questions of {self.dataset} failed and are left out (the first with "
+            f"{reason(self.failed[0].error or {})}). The threshold and any guarantee come from the other "
+            f"{len(self.sample.scores)} and hold for questions like these; of questions like those that failed they say "
+            "nothing. Remove the cause and try them again."
         )
 
 
@@ -118,7 +118,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     (scores,) = fitting
     prefix = f"method.{scores.method}."
     recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
-    if replay.settings.get(f"{prefix}schedule", "at_once") != "at_once":
+    if replay.settings.get(f"{prefix}schedule") in STOPS_EARLY:
         raise InvalidSetting(
             f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "
             f"little about others: expected a run with <--set {scores.method}.schedule=at_once>. Make one, or let gnothi "

@@ -13,9 +13,9 @@ import click
 from click.core import ParameterSource
 
 from gnothi.cli import options
-from gnothi.cli.running import SOME_FAILED, carried_out
+from gnothi.cli.running import SOME_FAILED, evaluated
 from gnothi.cli.saying import say
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, reason
 
 if TYPE_CHECKING:
     from gnothi.runs.rows import Row
@@ -99,11 +99,9 @@ def _many(
     as_json: bool,
 ) -> int:
     from gnothi.report.terminal import console as terminal
-    from gnothi.session.plan import resolve, unanswered, with_questions
 
-    plan = resolve(sources.request(None if method is None else [method], thresholds))
-    plan = with_questions(plan, unanswered(file, asking.format, asking.limit), execution=asking.execution)
-    with carried_out(plan, sources, out, as_json=True) as evaluation:
+    named = None if method is None else [method]
+    with evaluated(file, named, out, sources, thresholds, asking, as_json=True, answered=False) as evaluation:
         rows = evaluation.rows
     for row in rows:
         if as_json:
@@ -112,7 +110,7 @@ def _many(
             click.echo(f"{terminal.clean(row.question_id)}\t{terminal.clean(row.answer or '')}")
     failed = [row for row in rows if row.error is not None]
     for row in failed if not as_json else ():
-        say(terminal.clean(f"warning: question {row.question_id} failed: {(row.error or {}).get('message')}"))
+        say(terminal.clean(f"warning: question {row.question_id} failed: {reason(row.error or {}).partition(': ')[2]}"))
     return SOME_FAILED if failed else 0
 
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from gnothi.calibration.replay import Replay
-from gnothi.calibration.source import PANEL, Source, replay_of
+from gnothi.calibration.source import PANEL, replay_of
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED
-from gnothi.cli.saying import say
-from gnothi.cli.spending import spending
+from gnothi.cli.spending import say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.files import meant
-
-if TYPE_CHECKING:
-    from gnothi.api.calibrate import Choice
 
 _LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
 _MODES = {
@@ -219,11 +214,13 @@ def calibrate(
             targets = Targets(target_error, target_harm, epsilon)
             replay.learn_gate(files, out, Prices(*costs), metric or "em", never, targets, as_json)
         return 0
-    from gnothi.api import calibrate as calibrating
+    from gnothi.api.calibrate import Choice, source_from
     from gnothi.calibration import file
+    from gnothi.cli.progress import ProgressWatch
     from gnothi.report.terminal import calibration_table
     from gnothi.report.terminal import console as terminal
     from gnothi.runs.rows import jsonable
+    from gnothi.session.calibrate import RUNS
 
     if len(data) > 1:
         raise InvalidSetting(f"got {len(data)} data sets, expected one. Several go with --replay and --learn.")
@@ -236,18 +233,14 @@ def calibrate(
     recorded = replayed is not None or feedback is not None
     _check_used(dataset, method, typed, recorded)
     out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
-    choice = calibrating.Choice(target_error, search_cost, epsilon)
-
-    def ask() -> Source | Replay:
-        return _asked(dataset, method, sources, asking, metric, out, choice, as_json)
-
-    one_of = {"method": method, "signal": signal, "model": sources.model if recorded else None}
-    named = {key: value if key in typed else None for key, value in one_of.items()}
-    source = calibrating.source_from(replayed, feedback, choice, ask, **named)
-    for warning in source.warnings:
-        say(f"warning: {warning}")
-    if source.failed:
-        say(f"warning: {source.left_out}")
+    choice, watch = Choice(target_error, search_cost, epsilon), ProgressWatch(quiet=as_json)
+    named = method if "method" in typed or not recorded else None
+    given: dict[str, Any] = {"model": sources.model if "model" in typed else None}
+    if not recorded:
+        given = {**sources.arguments(), "budget": sources.budget, **asdict(asking)}
+    with stoppable(out.with_name(out.name + RUNS), lambda: watch.kept), watch:
+        source = source_from(named, dataset, replayed, feedback, choice, metric, signal, out, watch, given)
+    say_charges(watch.budget, err=True)
     made = choice.of(source)
     found, chosen = made.calibration.save(out), made.chosen
     if plot is not None:
@@ -291,48 +284,6 @@ def _check_there(files: tuple[Path, ...], mode: str) -> None:
             raise InvalidInput(
                 f"there is no {one}. Expected the folder of a run, or a file of recorded outcomes. {meant(one)}".rstrip()
             )
-
-
-def _asked(
-    dataset: str,
-    method: str,
-    sources: options.Sources,
-    asking: options.Asking,
-    metric: str | None,
-    out: Path,
-    choice: Choice,
-    as_json: bool,
-) -> Source | Replay:
-    """What the gate's decisions come to on the questions; of the panel a replay of all signals. What it cannot be asked for is
-    refused before that."""
-    from gnothi.cli.progress import ProgressWatch
-    from gnothi.session.calibrate import (
-        METRIC,
-        RUNS,
-        announced,
-        check_enough,
-        check_metric,
-        collect,
-        collect_panel,
-        gate_to_place,
-    )
-    from gnothi.session.execute import budget_of
-    from gnothi.session.plan import resolve, with_questions
-
-    metric, panel = metric or METRIC, method == PANEL
-    check_metric(metric)
-    plan = resolve(sources.request([PANEL, "rag"] if panel else [method]))
-    if not panel:
-        gate_to_place(plan)
-    plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    check_enough(plan, choice.target_error, choice.epsilon)
-    folder, budget, watch = out.with_name(out.name + RUNS), budget_of(plan), ProgressWatch()
-    if not as_json:
-        say(announced(len(plan.questions.questions), 2 if panel else 1 + choice.weighs, folder))
-    with spending(budget, plan.remote, folder, lambda: watch.kept, err=True), watch:
-        if panel:
-            return asyncio.run(collect_panel(plan, metric, folder, watch, budget=budget))
-        return asyncio.run(collect(plan, metric, folder, choice.weighs, watch, budget=budget))
 
 
 def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: bool) -> None:

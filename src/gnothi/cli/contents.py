@@ -60,6 +60,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
         "bytes": size,
         "version": manifest.version,
         "language": manifest.language,
+        "fields": manifest.fields,
         "analyser": analysis(manifest.language),
         "created_by": manifest.created_by,
         "dense": dense
@@ -94,6 +95,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
                 click.echo(f"  {clean(on_the_command_line(line))}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
     click.echo(clean(f"language: {manifest.language}"))
+    click.echo(f"fields: {manifest.fields}")
     click.echo(clean(f"terms: {analysis(manifest.language)}"))
     if dense:
         click.echo(clean(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}"))

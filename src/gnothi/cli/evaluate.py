@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gnothi.cli import options
-from gnothi.cli.running import SOME_FAILED, carried_out
+from gnothi.cli.running import SOME_FAILED, evaluated
 from gnothi.cli.saying import say
 
 
@@ -53,11 +53,9 @@ def evaluate(
     """
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import summary_table
-    from gnothi.session.plan import resolve, with_questions
 
-    plan = resolve(sources.request(options.names(methods) or None, thresholds))
-    plan = with_questions(plan, dataset, asking.format, asking.limit, asking.execution)
-    with carried_out(plan, sources, out, as_json) as evaluation:
+    named = options.names(methods) or None
+    with evaluated(dataset, named, out, sources, thresholds, asking, as_json=as_json) as evaluation:
         summary = evaluation.summary
         if as_json:
             terminal.print_json(summary.methods)

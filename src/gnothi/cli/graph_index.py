@@ -28,7 +28,7 @@ _HOPS, _CAP = 2, 100
 def check_flags(graph: bool, out_is_graph: bool, out: str, given: Mapping[str, bool]) -> None:
     """Raises InvalidSetting for flags that go with the other kind of index. ``given`` says which were given, by flag."""
     of_graphs = ("--templates", "--columns")
-    of_passages = ("--words", "--text-key", "--title-key", "--id-key", "--memory-mb")
+    of_passages = ("--words", "--text-key", "--title-key", "--id-key", "--memory-mb", "--fields")
     for flag in of_passages if graph else of_graphs:
         if given[flag]:
             other = "an index of passages: leave out --graph" if graph else "a knowledge graph: add --graph"

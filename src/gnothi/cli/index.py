@@ -70,6 +70,7 @@ for one in (contents.info, contents.delete):
     help="Of words in Latin letters, as german; none for one without stems. Graph: of names, ConceptNet's terms, literals, as "
     "en. [default: english]",
 )
+@click.option("--fields", metavar="cross|best", help="Title and text as one, or scored apart as in DRAGIN. [default: cross]")
 @options.json
 @click.pass_context
 def build(
@@ -87,6 +88,7 @@ def build(
     templates: str | None,
     columns: str | None,
     language: str | None,
+    fields: str | None,
     as_json: bool,
 ) -> int:
     """Index files and folders: documents of most formats, tables, mail, code, collections; with --graph, triples.
@@ -104,7 +106,7 @@ def build(
 
     given = {
         f"--{name.replace('_', '-')}": context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        for name in ("words", "text_key", "title_key", "id_key", "memory_mb", "templates", "columns")
+        for name in ("words", "text_key", "title_key", "id_key", "memory_mb", "fields", "templates", "columns")
     }
     graph_index.check_flags(graph, is_graph(out), out, given)
     if graph:
@@ -122,6 +124,7 @@ def build(
                 title_key=title_key,
                 id_key=id_key,
                 language=language or "",
+                fields=fields or "",
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:

@@ -153,7 +153,7 @@ def _datasets(as_json: bool) -> None:
 
 def _signals(names: tuple[str, ...], as_json: bool) -> None:
     from gnothi.methods import spec
-    from gnothi.signals.registry import SIGNALS, find, name_of
+    from gnothi.signals.registry import SIGNALS, counts, find, name_of
     from gnothi.signals.registry import settings_of as keys_of
 
     for number, name in enumerate(names if not as_json else ()):
@@ -162,6 +162,7 @@ def _signals(names: tuple[str, ...], as_json: bool) -> None:
         _heading(named, _first_line(signal))
         usual = signal.default_threshold
         needs = [item.name.replace("_", " ") for item in fields(signal.needs) if getattr(signal.needs, item.name)]
+        needs += ["an index that counts"] if counts(named) else []
         _lines([("needs", ", ".join(needs) or "text alone"), ("threshold", "none is usual" if usual is None else f"{usual:g}")])
         if keys := keys_of(named):
             _settings(known[key] for key in keys)

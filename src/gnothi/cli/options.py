@@ -22,6 +22,7 @@ from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.files import meant
 
 if TYPE_CHECKING:  # a command that opens no model needs none of it
+    from gnothi.models.remote.budget import Budget
     from gnothi.session.plan import Execution, Request
 
 
@@ -152,28 +153,30 @@ class Sources:
         return Settings({**found.given, f"{INDEX_SECTION}.filters": Given([*self.filters], "<--filter>")})
 
     @property
-    def repeated(self) -> dict[str, Any]:
-        """What --config says by dotted key; empty without one."""
-        return load_toml(self.config) if self.config is not None else {}
+    def budget(self) -> Budget:
+        """What models behind an API may cost."""
+        from gnothi.models.remote.budget import Budget
 
-    def request(self, methods: Sequence[str] | None, thresholds: Thresholds | None = None) -> Request:
-        """``thresholds`` None: the command takes no calibration."""
-        from gnothi.session.plan import Request
+        return Budget(self.max_cost, self.max_tokens)
 
+    def arguments(self, thresholds: Thresholds | None = None) -> dict[str, Any]:
+        """Keywords of ``gnothi.evaluate`` and of a ``Request``. ``thresholds`` None: the command takes no calibration."""
         for key in ("model", "index", "graph"):
             if getattr(self, key) == "":
                 raise InvalidSetting(f"--{key}: got an empty text, expected a name or a folder. Name one, or leave it out.")
-        return Request(
-            methods=methods,
-            model=self.model if _is_named("model") else None,
-            index=self.index,
-            graph=self.graph,
-            settings=self.settings,
-            calibration=None if thresholds is None else thresholds.calibration,
-            ignore_mismatch=None if thresholds is None else thresholds.ignore_mismatch,
-            max_cost=self.max_cost,
-            max_tokens=self.max_tokens,
-        )
+        return {
+            "model": self.model if _is_named("model") else None,
+            "index": self.index,
+            "graph": self.graph,
+            "settings": self.settings,
+            "calibration": None if thresholds is None else thresholds.calibration,
+            "ignore_mismatch": None if thresholds is None else thresholds.ignore_mismatch,
+        }
+
+    def request(self, methods: Sequence[str] | None, thresholds: Thresholds | None = None) -> Request:
+        from gnothi.session.plan import Request
+
+        return Request(methods, **self.arguments(thresholds), max_cost=self.max_cost, max_tokens=self.max_tokens)
 
 
 def _is_named(parameter: str) -> bool:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gnothi.cli.saying import say
+from gnothi.models.remote.budget import Budget
 from gnothi.report.numbers import lasting
 from gnothi.report.terminal import console as terminal
 from gnothi.runs.rows import Row
@@ -125,10 +126,12 @@ def _bar(*columns: Any, **options: Any) -> Any:
 
 
 class ProgressWatch(Watch):
-    """Shows on stderr what is opened, in a spinner, and how far answering is, in a bar; ``name`` in place of the data set's."""
+    """Shows on stderr what is opened, in a spinner, and how far answering is, in a bar; ``name`` in place of the data set's.
+    ``budget``: what models behind an API were paid, None without them. ``quiet``: only warnings are said."""
 
-    def __init__(self, name: str | None = None) -> None:
-        self._shown, self._name = contextlib.ExitStack(), name
+    def __init__(self, name: str | None = None, quiet: bool = False) -> None:
+        self._shown, self._name, self._quiet = contextlib.ExitStack(), name, quiet
+        self.budget: Budget | None = None
         self._progress: RunProgress | None = None
         self._waiting: terminal.Waiting | None = None
 
@@ -145,13 +148,15 @@ class ProgressWatch(Watch):
             return "What is finished is"
         return f"{bar.done - bar.failed} of {bar.total} answers are"
 
+    def paying(self, budget: Budget) -> None:
+        self.budget = budget
+
     def opening(self, what: str) -> None:
         if self._progress is None:
             self._waiting = self._shown.enter_context(terminal.Waiting(f"opening {what} ..."))
 
     def asking(self, total: int, done: int, what: str) -> None:
-        if self._waiting is not None:
-            self._waiting.stop()
+        self._opened()
         self._progress = self._shown.enter_context(RunProgress(total, done, self._name or what))
 
     def row(self, row: Row, label: str) -> None:
@@ -162,8 +167,15 @@ class ProgressWatch(Watch):
         if self._progress is not None:
             self._progress.pulse(read, calls, left)
 
+    def _opened(self) -> None:
+        if self._waiting is not None:
+            self._waiting.stop()
+
     def tell(self, text: str) -> None:
-        say(text)
+        self._opened()
+        if not self._quiet:
+            say(text)
 
     def warn(self, text: str) -> None:
+        self._opened()
         say(f"warning: {text}")

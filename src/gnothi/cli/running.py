@@ -1,38 +1,44 @@
-"""A plan with questions, carried out into a run folder by a command: what is said before, while, and after."""
+"""Methods asked many questions by a command: what is said meanwhile and after."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnothi.cli import options
-from gnothi.cli.saying import say
-from gnothi.cli.spending import spending
+from gnothi.cli.spending import say_charges, stoppable
 
 if TYPE_CHECKING:
     from gnothi.api.evaluate import Evaluation
-    from gnothi.session.plan import Plan
 
 SOME_FAILED = 1
 """Exit code of a command that ended with questions that failed."""
 
 
 @contextmanager
-def carried_out(plan: Plan, sources: options.Sources, out: Path, as_json: bool) -> Iterator[Evaluation]:
-    """What comes of it, with progress told meanwhile, and costs at the end. ``as_json``: standard output is for a program."""
-    from gnothi.api.evaluate import carry_out
+def evaluated(
+    data: str | Path,
+    methods: list[str] | None,
+    out: Path,
+    sources: options.Sources,
+    thresholds: options.Thresholds,
+    asking: options.Asking,
+    *,
+    as_json: bool,
+    **more: Any,
+) -> Iterator[Evaluation]:
+    """What ``gnothi.evaluate`` returns, with progress told meanwhile, and costs at the end. ``as_json``: standard output is for
+    a program."""
+    import gnothi
     from gnothi.cli.progress import ProgressWatch
-    from gnothi.session.execute import budget_of
-    from gnothi.session.record import changed_since, record
 
-    changed = changed_since(sources.repeated, record(plan), str(sources.config)) if sources.config else []
-    for warning in changed:
-        say(f"warning: {warning}")
-    budget, watch = budget_of(plan), ProgressWatch()
-    with spending(budget, plan.remote, out, lambda: watch.kept, err=as_json):
+    watch = ProgressWatch()
+    given = {**sources.arguments(thresholds), "config": sources.config, **asdict(asking), **more}
+    with stoppable(out, lambda: watch.kept):
         with watch:
-            evaluation = asyncio.run(carry_out(plan, out, watch, budget))
+            evaluation = gnothi.evaluate(data, methods, out, budget=sources.budget, watch=watch, **given)
         yield evaluation
+    say_charges(watch.budget, err=as_json)

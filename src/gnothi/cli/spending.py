@@ -41,11 +41,18 @@ def spending(budget: Budget, remote: bool, folder: Path, done: Callable[[], str]
 
     with stoppable(folder, done), books.spending(budget):
         yield
-    if remote:
-        from gnothi.models.remote.description import remarks, warnings
+    say_charges(budget if remote else None, err=err)
 
-        for line in remarks(budget.asked):
-            click.echo(line, err=err)
-        click.echo(f"charged: {budget.describe()}", err=err)
-        for warning in warnings(budget.asked):
-            say(f"warning: {warning}")
+
+def say_charges(budget: Budget | None, *, err: bool) -> None:
+    """What models behind an API said of themselves, and what they were paid, on stderr if ``err``; nothing where there are
+    none."""
+    if budget is None:
+        return
+    from gnothi.models.remote.description import remarks, warnings
+
+    for line in remarks(budget.asked):
+        click.echo(line, err=err)
+    click.echo(f"charged: {budget.describe()}", err=err)
+    for warning in warnings(budget.asked):
+        say(f"warning: {warning}")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.api.train import KINDS, STAGED, Kind, trainer
+from gnothi.api.train import KINDS, STAGED
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
-from gnothi.cli.spending import spending
+from gnothi.cli.spending import say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
-    from gnothi.training.watch import Watch
+    from gnothi.models.remote.budget import Budget
 
 
 _OF_SOME = ("method", "index", "graph", "base", "encoder", *STAGED)
@@ -96,50 +96,29 @@ def train(
 
     Run the same command again to resume; failed questions are tried again. Exit code 1: some questions failed.
     """
-    own = {"method": method, "base": base, "encoder": encoder, "findings": findings, "collect_only": collect_only}
-    return _train(context, kind, data, out, sources, asking, as_json, own)
+    import gnothi
+    from gnothi.training.job import Job
 
-
-def _train(
-    context: click.Context,
-    kind: str,
-    data: tuple[str, ...],
-    out: Path,
-    sources: options.Sources,
-    asking: options.Asking,
-    as_json: bool,
-    own: dict[str, Any],
-) -> int:
     chosen = KINDS[kind]
     _check_used(context, kind, data)
-    trains = trainer(kind)
-    given = {key: value for key, value in own.items() if key in chosen.takes and value is not None}
+    own = {"method": method, "base": base, "encoder": encoder, "findings": findings, "collect_only": collect_only}
+    given: dict[str, Any] = {key: value for key, value in own.items() if key in chosen.takes and value is not None}
     if chosen.of_run:
-        run = Path(data[0])
-        learnt = trains(run, out, sources.settings, **given)
-        _say_unfinished(run)
-        _show(as_json, asdict(learnt), [*learnt.report(), *_encoder(chosen, given), (chosen.called, str(out))])
-        return 0
-    from gnothi.session.execute import budget_of
-    from gnothi.training import processes
-    from gnothi.training.job import Job
-    from gnothi.training.run import run as carry_out
-
-    for group in (sources, asking):
-        given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
-    given |= {key: None for key in ("index", "graph") if key not in chosen.takes}
-    made = trains.of(data[0] if len(data) == 1 else data, out, **given)
-    job, plan, budget = made.job, made.plan, budget_of(made.plan)
-    with spending(budget, plan.remote, job.out, err=as_json):
-        trained = carry_out(made, _bars(), budget)
-        if processes.leads():
-            rows = [] if job.collect_only else [(chosen.called, chosen.used.format(job.out))]
-            _show(as_json, trained.figures, [*made.report(trained), *rows])
+        given["settings"] = sources.settings
+    else:
+        for group in (sources, asking):
+            given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
+        given |= {key: None for key in ("index", "graph") if key not in chosen.takes}
+    watch = _bars()
+    with stoppable(out):
+        trained = gnothi.train(kind, data[0] if len(data) == 1 else data, out, watch=watch, **given)
+        if trained.report and as_json:
+            terminal.print_json(trained.figures)
+        elif trained.report:
+            rows = [] if collect_only else [(chosen.called, chosen.used.format(out))]
+            click.echo("\n".join(terminal.definitions([*trained.report, *rows], indent=0)))
+    say_charges(watch.budget, err=as_json)
     return SOME_FAILED if trained.failed else 0
-
-
-def _encoder(kind: Kind, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [("encoder", given.get("encoder", "lexical"))] if "encoder" in kind.takes else []
 
 
 def _check_used(context: click.Context, kind: str, data: Sequence[str]) -> None:
@@ -162,11 +141,16 @@ def _check_used(context: click.Context, kind: str, data: Sequence[str]) -> None:
             raise InvalidSetting(f"{option.opts[0]}: got it with train {kind}, which asks no model. Leave it out.")
 
 
-def _bars() -> Watch:
+def _bars() -> Any:
     from gnothi.cli.progress import RunProgress
     from gnothi.training.watch import Watch
 
     class Bars(Watch):
+        budget: Budget | None = None
+
+        def paying(self, budget: Budget) -> None:
+            self.budget = budget
+
         def waiting(self, message: str) -> terminal.Waiting:
             return terminal.Waiting(message)
 
@@ -180,22 +164,3 @@ def _bars() -> Watch:
             say(f"warning: {message}")
 
     return Bars()
-
-
-def _show(as_json: bool, figures: Any, rows: list[tuple[str, str]]) -> None:
-    if as_json:
-        terminal.print_json(figures)
-    else:
-        click.echo("\n".join(terminal.definitions(rows, indent=0)))
-
-
-def _say_unfinished(run: Path) -> None:
-    """A warning where the run that something was learnt from lacks answers."""
-    from gnothi.report.sections import load_runs
-
-    (section,) = load_runs([run])
-    if section.missing:
-        say(
-            f"warning: {run} is unfinished: learnt from {len(section.rows):,} of {section.expected:,} answers. Complete it by "
-            "the same `gnothi eval`, then learn again"
-        )

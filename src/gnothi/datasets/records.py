@@ -343,7 +343,7 @@ def _array(path: Path) -> Iterator[Record]:
 
 
 def _container(path: Path, containers: Collection[str]) -> Iterator[Record]:
-    listed = f"a list of questions under {_choice(sorted(containers))}, an array of objects, or one object per line"
+    listed = f"a list of questions under {_choice(sorted({*containers}))}, an array of objects, or one object per line"
     document = _whole(path, listed)
     lists = [document[key] for key in containers if isinstance(document.get(key), list)]
     if not lists:

@@ -24,9 +24,16 @@ LEXICAL = "lexical"
 """The encoder that is none: similarity of words."""
 FIRST = "cls:"
 """Before the name of a BERT whose raw [CLS] states are compared by their inner products, as KEQA's code does."""
+POOLED = "pooler:"
+"""Before the name of a BERT whose pooler's outputs are compared by their cosines, as SKR's code does."""
 _TOKENS, _TOGETHER = 512, 32
 
 Pair = tuple[str, Passage]
+
+
+def bare(name: str) -> str:
+    """The model of an encoder's name, without what stands before it."""
+    return name.removeprefix(FIRST).removeprefix(POOLED)
 
 
 class Similarity(Protocol):
@@ -93,17 +100,17 @@ def _count(text: str) -> Counter[str]:
 
 
 class SentenceEncoder:
-    """A sentence-transformers model by folder or hub id, ``cls:`` and such a name (``FIRST``), or an encoder behind an API; a
-    pair is read as one text, question first, cut at its length limit.
+    """A sentence-transformers model by folder or hub id, ``cls:`` or ``pooler:`` and such a name (``FIRST``, ``POOLED``), or an
+    encoder behind an API; a pair is read as one text, question first, cut at its length limit.
 
     Raises MissingDependency without the library, ModelUnavailable for a model that cannot be read.
     """
 
     def __init__(self, name: str) -> None:
         self.raw = name.startswith(FIRST)
-        bare = name.removeprefix(FIRST)
-        self.name = f"{FIRST if self.raw else ''}{stored_name(bare)}"
-        self._named: Encoder | None = _FirstToken(bare) if self.raw else named_encoder(name)
+        own = bare(name)
+        self.name = name.removesuffix(own) + stored_name(own)
+        self._named: Encoder | None = _FirstToken(own, not self.raw) if own != name else named_encoder(name)
         self._model: Any = self._named or load_sentence_model(name, f"{LEXICAL!r} (no model), {EXPECTED}")
 
     def encode(self, pairs: Sequence[Pair]) -> Vectors:
@@ -121,11 +128,11 @@ class SentenceEncoder:
 
 
 class _FirstToken:
-    """The last layer's state of a text's first token, not scaled."""
+    """The last layer's state of a text's first token, or what the model's pooler makes of it."""
 
-    def __init__(self, name: str) -> None:
-        model = load_sentence_model(name, f"{FIRST}NAME of a BERT by folder or hub id.")
-        self._tokenizer, self._model = model.tokenizer, model[0].auto_model
+    def __init__(self, name: str, pooled: bool) -> None:
+        model = load_sentence_model(name, f"{POOLED if pooled else FIRST}NAME of a BERT by folder or hub id.")
+        self._tokenizer, self._model, self._pooled = model.tokenizer, model[0].auto_model, pooled
 
     def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:  # noqa: ARG002
         import torch
@@ -135,9 +142,11 @@ class _FirstToken:
             part = list(texts[start : start + _TOGETHER])
             read = self._tokenizer(part, padding=True, truncation=True, max_length=_TOKENS, return_tensors="pt")
             with torch.no_grad():
-                states = self._model(**read.to(self._model.device)).last_hidden_state[:, 0]
-            found.append(states.float().cpu().numpy())
-        return np.concatenate(found)
+                states = self._model(**read.to(self._model.device))
+            vectors = states.pooler_output if self._pooled else states.last_hidden_state[:, 0]
+            found.append(vectors.float().cpu().numpy())
+        rows = np.concatenate(found)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit else rows
 
 
 class Dense:

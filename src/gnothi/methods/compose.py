@@ -22,7 +22,7 @@ from gnothi.methods.steps.learned_gate_features import needs_of_looks, require_p
 from gnothi.methods.steps.parsing import sentence
 from gnothi.methods.steps.prompts import ANSWER, TASKS, USEFUL, ask, require_text
 from gnothi.methods.steps.queries import certain_words, keywords, query_from_draft, uncertain_claims
-from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reader import SentenceSettings
 from gnothi.methods.steps.reflection import query as expanded
 from gnothi.methods.steps.reflection import reflect, subjects
 from gnothi.methods.steps.requirements import require, require_task
@@ -117,7 +117,7 @@ OtherGate = Literal["never", "always", "neighbours", "complexity", "learned"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compose(ReaderSettings):
+class Compose(SentenceSettings):
     """Any gate with any query, filter and way of answering."""
 
     model: LanguageModel
@@ -174,7 +174,6 @@ class Compose(ReaderSettings):
         "Read what was kept; or of that answer and the one from memory take the surer one (SeaKR), or the one that by learned "
         "is likelier right, or neither (cascade).",
     )
-    language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "compose"
     asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("filter", "pmi", "filter=relevance")

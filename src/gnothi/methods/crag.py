@@ -16,7 +16,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.filtering.evaluator import Strips, fit, relevance
 from gnothi.methods.steps.prompts import USEFUL, require_text
 from gnothi.methods.steps.queries import keywords
-from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reader import SentenceSettings
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import resource, setting
@@ -27,7 +27,7 @@ SCORING = Capabilities(scoring=True)
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectiveRAG(ReaderSettings):
+class CorrectiveRAG(SentenceSettings):
     """Grades what was found: refines it, looks elsewhere, or does both."""
 
     model: LanguageModel
@@ -44,7 +44,6 @@ class CorrectiveRAG(ReaderSettings):
         0.0, "Refining keeps sentences graded at least this (0: all, as published).", at_least=0.0, at_most=1.0
     )
     strips: int = setting(5, "Refining keeps at most so many sentences.", at_least=1)
-    language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "crag"
 

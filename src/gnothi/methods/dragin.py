@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import bare, concludes, sentence, split_sentences, until_it_repeats
+from gnothi.methods.steps.parsing import bare, concludes, first_sentence, sentence, split_sentences, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import is_content
 from gnothi.methods.steps.searching import search
@@ -55,14 +55,14 @@ class Dragin(MethodSettings):
     follows: Literal["paper", "code"] = setting(
         "paper",
         "Where paper and authors' code differ. code: drafts see no passages; words are judged, function words too; all unsure "
-        "ones of a sentence make the query; all of it is written anew; 'the answer is' or nothing new ends the text.",
+        "ones of a sentence make the query; all of it is written anew; 'the answer is', nothing new or max_tokens end it.",
     )
 
     name: ClassVar[str] = "dragin"
 
     @property
     def needs(self) -> Capabilities:
-        return Capabilities(attentions=True)
+        return Capabilities(attentions=True, logprobs=self.follows == "code")
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
@@ -106,7 +106,7 @@ class Dragin(MethodSettings):
         return text, held, read, doubt
 
     async def _as_code(self, question: Question) -> _Written:
-        text, doubt = "", 0.0
+        text, length, doubt = "", 0, 0.0
         held: tuple[Passage, ...] = ()
         read: dict[str, Passage] = {}
         for _ in range(self.max_steps):
@@ -127,14 +127,18 @@ class Dragin(MethodSettings):
             )
             if at is None or not found:
                 longer = f"{text} {draft}".strip()
+                length += len(attended.entropies)
             else:
                 held = found
                 read |= {passage.id: passage for passage in found}
                 kept = " ".join([text, *sentences[:at]]).strip()
                 continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(CHAIN_STOPS))
                 longer = f"{kept} {split_sentences(continued.text)[0]}".strip()
+                length += sum(len(word.places) for one in judged[:at] for word in one)
+                length += len(first_sentence(continued).tokens)
                 events.emit(events.Written(longer.removeprefix(text).strip()))
-            ends = len(longer) <= len(text) or "the answer is" in longer or (longer.endswith(draft) and said.finish == "length")
+            # Of the code's count of tokens one begins the text, so that it ends with max_tokens, not with one more.
+            ends = len(longer) <= len(text) or "the answer is" in longer or length >= self.max_tokens
             text = longer
             if ends:
                 break

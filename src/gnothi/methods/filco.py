@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from gnothi.filtering.leading import Leading, Measure
 from gnothi.methods.steps.prompts import ANSWER, ask, require_text
-from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reader import SentenceSettings
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -19,7 +19,7 @@ from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
-class Filco(ReaderSettings):
+class Filco(SentenceSettings):
     """Reads only the sentences that hold a draft answer, share words with it, or make it likelier."""
 
     model: LanguageModel
@@ -31,7 +31,6 @@ class Filco(ReaderSettings):
     threshold: float = setting(0.0, "A sentence stays only when it measures at least this.")
     spans: int | None = setting(1, "Sentences to keep (none: all above the threshold).", at_least=1)
     oracle: bool = setting(False, "Measure against the gold answers: a bound, not a method. Needs questions that have some.")
-    language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "filco"
 

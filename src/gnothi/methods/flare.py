@@ -5,16 +5,14 @@ The next sentence is drafted from memory. One that holds an improbable token is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.chain import answer_to
-from gnothi.methods.steps.parsing import concludes, read_reply, sentence, split_sentences, until_it_repeats
+from gnothi.methods.steps.parsing import concludes, cut, first_sentence, read_reply, sentence, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.queries import adds_nothing, certain_words, uncertain_spans
 from gnothi.methods.steps.requirements import require, require_task
@@ -77,6 +75,9 @@ class Flare(MethodSettings):
         "one as any other; the text ends where the model ends it, whatever is said or repeated before.",
     )
     max_steps: int = setting(10, "Sentences of the answer.", at_least=1)
+    max_length: int | None = setting(
+        None, "Tokens of the whole text: it ends there, within a sentence if need be (none: no limit).", at_least=1
+    )
     max_searches: int | None = setting(None, "Searches a question may take; further drafts stand (none: no limit).", at_least=1)
 
     name: ClassVar[str] = "flare"
@@ -100,7 +101,7 @@ class Flare(MethodSettings):
         read: dict[str, Passage] = {}
         held: tuple[Passage, ...] = ()
         prompt = ask(REASON, question)
-        searched = int(self.search_first)
+        searched, length = int(self.search_first), 0
         if self.search_first:
             held = await in_turns(self.retriever, [question.text], self.k)
             read |= {passage.id: passage for passage in held}
@@ -117,13 +118,16 @@ class Flare(MethodSettings):
                 prompt = ask(REASON, question, found, " ".join(chain))
                 measured, ends = await self._sentence(model, prompt)
                 events.emit(events.Written(sentence(measured.greedy.text)))
-            drafted = measured.greedy.text.strip() if self._as_code else sentence(measured.greedy.text)
+            said = self._within(measured.greedy, length)
+            length += len(said.tokens)
+            drafted = said.text.strip() if self._as_code else sentence(said.text)
             written = drafted if self._as_code else until_it_repeats(drafted)
             if not written or (not self._as_code and adds_nothing(written, chain) and not concludes(written)):
                 break
             chain.append(written)
             doubt = max(doubt, measured.uncertainty)
-            if ends if self._as_code else concludes(written) or written != drafted:
+            full = self.max_length is not None and length >= self.max_length
+            if full or (ends if self._as_code else concludes(written) or written != drafted):
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
         evidence, uncertainty = tuple(read.values()), doubt if chain else None
@@ -137,8 +141,14 @@ class Flare(MethodSettings):
     async def _sentence(self, model: LanguageModel, prompt: Prompt) -> tuple[Measured, bool]:
         """The next sentence with its doubt, and whether the model ends with it. The code cuts it out of what is written."""
         said = await model.generate(prompt, self.decoding(CHAIN_STOPS if self._as_code else SENTENCE_STOPS))
-        first = _first_sentence(said) if self._as_code else said
+        first = first_sentence(said) if self._as_code else said
         return Measured(first, least_likely(first)), first.text == said.text and said.finish != "length"
+
+    def _within(self, said: Generation, length: int) -> Generation:
+        """What of it still has a place in a text that has so many tokens."""
+        if self.max_length is None or length + len(said.tokens) <= self.max_length:
+            return said
+        return cut(said, sum(len(token.text) for token in said.tokens[: self.max_length - length]))
 
     async def _queries(self, question: Question, chain: Sequence[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.
@@ -166,13 +176,3 @@ async def questions_about(model: LanguageModel, passage: str, draft: Generation,
 
 def _never(_: str) -> bool:
     return False
-
-
-def _first_sentence(said: Generation) -> Generation:
-    """Up to the end of the first sentence."""
-    words = map(re.escape, split_sentences(said.text)[0].split())
-    found = re.compile(r"\s*" + r"\s+".join(words)).match(said.text)
-    text = said.text[: found.end() if found else 0]
-    ends = accumulate(len(token.text) for token in said.tokens)
-    tokens = tuple(token for token, end in zip(said.tokens, ends, strict=True) if end - len(token.text) < len(text))
-    return replace(said, text=text, tokens=tokens)

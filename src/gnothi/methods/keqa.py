@@ -43,7 +43,10 @@ class KEQA(SplitSettings):
     assess: bool = setting(True, "Ask the model first; false (ablation, without QKE): every quiz is looked up.")
     tries: int = setting(5, "N_c: answers to each quiz.", at_least=1)
     alpha: float = setting(0.8, "α: known from this share of consistent answers.", at_least=0.0, at_most=1.0)
-    schedule: Schedule = setting("waves", "Tries together, with early stops between waves; all in one; or one after the other.")
+    schedule: Schedule = setting(
+        "waves",
+        "Tries together, with early stops between waves; all in one; one after the other until it is settled; or each in_turn.",
+    )
     temperature: float = setting(1.0, "Temperature of the tries.", at_least=0.01)
     top_p: float | None = setting(
         None,

@@ -43,7 +43,7 @@ class EverySignal(ReaderSettings):
     def signals(self) -> dict[str, Signal]:
         """Those that the model and the settings can give, by the names that scores are recorded under."""
         found: dict[str, Signal] = {}
-        for name in registry.within(self.model.capabilities, self.probe):
+        for name in registry.within(self.model.capabilities, self.probe, self.measuring.corpus is not None):
             signal = self.make_signal(name)
             if isinstance(signal, Asked) and name != self.signal:
                 continue

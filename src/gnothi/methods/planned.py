@@ -85,7 +85,7 @@ def plan_methods(given: Sequence[object], settings: Settings, model: Any = None)
     may also be for other methods and signals. Raises UnknownName (for names and settings) and InvalidSetting.
     """
     known = {one.name: one for one in map(methods.spec, given)}
-    sections = {*SERVER_SECTIONS, *METHODS.names()}
+    sections = {*SERVER_SECTIONS, *METHODS.names(), *known}
     settings.check_sections(sections - known.keys(), [*known])
     plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *sections})
     own = {name: settings.section(name) for name in known}

@@ -12,7 +12,7 @@ from typing import ClassVar
 from gnothi.concurrency import both
 from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.prompts import require_text
-from gnothi.methods.steps.reader import ReaderSettings
+from gnothi.methods.steps.reader import DrawingSettings
 from gnothi.methods.steps.searching import in_turns
 from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
@@ -22,7 +22,7 @@ from gnothi.types import Answer, Capabilities, Prompt, Question
 
 
 @dataclass(frozen=True, slots=True)
-class ReFeed(ReaderSettings):
+class ReFeed(DrawingSettings):
     """Answers from memory, searches with the answers, and answers again from what is found."""
 
     model: LanguageModel
@@ -31,11 +31,6 @@ class ReFeed(ReaderSettings):
     answers: int = setting(5, "First answers to search with; more than one: sampled (diverse retrieval).", at_least=1)
     k: int = setting(10, "Passages to retrieve for each answer, and to read in all.", at_least=1)
     ensemble: bool = setting(True, "Of first and last answer take the one of lower uncertainty; false: always the last.")
-    temperature: float = setting(1.0, "Temperature of first answers drawn at random.", at_least=0.01)
-    top_k: int = setting(50, "They are drawn from this many likeliest tokens (0: all).", at_least=0)
-    top_p: float = setting(
-        0.9, "They are drawn from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
-    )
 
     name: ClassVar[str] = "refeed"
 

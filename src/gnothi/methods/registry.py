@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -14,10 +14,11 @@ from gnothi.errors import InvalidSetting, MissingCapability
 from gnothi.filtering.complexity import ComplexitySource
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.filtering.learned import GateSource
+from gnothi.filtering.likeness import Likeness
 from gnothi.filtering.utility import DemonstrationSource
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.methods.steps.of_function import as_method
-from gnothi.methods.steps.settings import Measuring, check_probe, signals_of
+from gnothi.methods.steps.settings import Measuring, check_signals, signals_of
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Reranker, Retriever
 from gnothi.registry import BUILT_IN, Own, Registry
 from gnothi.signals import registry as signals
@@ -46,6 +47,7 @@ _PROTOCOLS: Mapping[type, str] = {
     GateSource: "a learnt gate (a folder made by gnothi calibrate --learn)",
     KnowledgeSource: "a knowledge reference (a folder made by gnothi train knowledge-reference)",
     Entailment: "a cross-encoder for NLI (a folder or a hub id; none: the model is asked)",
+    Likeness: "a model for BERTScore (a folder or a hub id), or lexical (shared words)",
     Probe: "a probe: lab, or a folder made by gnothi train probe",
 }
 """What a method's field may hold, and what a user names in its place."""
@@ -161,7 +163,7 @@ def make(name: str, resources: Mapping[str, object], values: Mapping[str, Any]) 
     """As ``create``, of typed values. Raises InvalidSetting or MissingCapability."""
     known = spec(name)
     method = config.make(known.method, {**values, **_resources(known, resources)}, f"method {name}")
-    check_probe(method)
+    check_signals(method)
     if isinstance(method, _Particular):
         method.check_resources()
     model = getattr(method, "model", None)
@@ -185,6 +187,10 @@ class _Unspecified:
     thresholds: Mapping[str, float] = {}
     profile = Profile()
 
+    def counter(self, filters: object = ()) -> Callable[..., object]:  # noqa: ARG002
+        """As an index that counts."""
+        return self.counter
+
 
 class _AnyThreshold(dict[str, float]):
     """As if there were a threshold for every signal."""
@@ -206,7 +212,7 @@ def check(known: MethodSpec, values: Mapping[str, Any]) -> None:
     named = [key for key in known.optional if values.get(key) is not None]
     plain = {key: value for key, value in values.items() if key not in known.optional}
     possible = dict.fromkeys([*known.required, *named], _Possible())
-    check_probe(config.make(known.method, {**plain, **possible}, f"method {known.name}"))
+    check_signals(config.make(known.method, {**plain, **possible}, f"method {known.name}"))
 
 
 def describe(name: str) -> Description:
@@ -284,7 +290,7 @@ def _alternative(method: Method, capabilities: Capabilities) -> str:
 def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str | None:
     """The setting that names a signal and asks for too much, where ``signal`` in its place would do."""
     for key, value in signals_of(method).items():
-        if value in signals.names() and capabilities.lacking(signals.find(value).needs):
+        if value in signals.SIGNALS and capabilities.lacking(signals.find(value).needs):
             other: Method = replace(cast("Any", method), **{key: signal})
             if not capabilities.lacking(other.needs):
                 return key

@@ -17,7 +17,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.chain import conclude_each
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
-from gnothi.methods.steps.reader import ReaderSettings, asks_for_chain
+from gnothi.methods.steps.reader import DrawingSettings, asks_for_chain
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, resource, setting
@@ -68,7 +68,7 @@ def listed(reply: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rowen(ReaderSettings):
+class Rowen(DrawingSettings):
     """Asks in other words, and again in another language or of another model; retrieves when too few answers agree."""
 
     model: LanguageModel
@@ -93,11 +93,6 @@ class Rowen(ReaderSettings):
         "meaning", "Answers agree when the model says that they mean the same, or when they are spelt alike."
     )
     k: int = setting(3, "Passages to retrieve.", at_least=1)
-    temperature: float = setting(1.0, "Temperature of answers drawn at random.", at_least=0.01)
-    top_k: int = setting(50, "They are drawn from this many likeliest tokens (0: all).", at_least=0)
-    top_p: float = setting(
-        0.9, "They are drawn from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
-    )
 
     name: ClassVar[str] = "rowen"
 

@@ -32,6 +32,9 @@ from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Ques
 
 CANDIDATES, CANDIDATES_SIMPLE = 3, 10
 """Passages to choose from (section 4.1.3)."""
+_FIRST_STOPS = (". ", "\n\n", "\nQuestion:", "\nContext")
+_NAMED = 20
+"""The code's stops of a first sentence, and its tokens for an answer that has to be asked for, in the simple form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class SeaKR(SignalSettings):
     follows: Literal["paper", "code"] = setting(
         "paper",
         "Where paper and authors' code differ. code: drafts and re-ranking read the passages kept so far; of the N found those "
-        "not kept are tried; both strategies always answer; a conclusion that has to be asked for has its own uncertainty.",
+        "not kept are tried; both strategies always answer; a conclusion is asked for without the chain that lacks it.",
     )
     max_steps: int = setting(7, "Sentences of the rationale.", at_least=1)
     max_passages: int = setting(5, "Passages kept over all steps.", at_least=1)
@@ -117,7 +120,8 @@ class SeaKR(SignalSettings):
         queries: set[str] = set()
         for _ in range(self.max_steps):
             context = ask(REASON, question, knowledge if self._as_code else (), _joined(rationale))
-            measured = await self._signal.measure(self.model, context, self.decoding(SENTENCE_STOPS))
+            decoding = self.decoding(_FIRST_STOPS if self._as_code and not rationale else SENTENCE_STOPS)
+            measured = await self._signal.measure(self.model, context, decoding)
             draft, found = sentence(measured.greedy.text), False
             if (rationale or self._as_code) and self._ends(measured.greedy.text):  # it adds nothing to be known
                 events.emit(events.Drafted(draft, measured.score))
@@ -130,7 +134,7 @@ class SeaKR(SignalSettings):
                 passages = () if asked_before else await self._search(query, knowledge)
                 queries.add(query)
                 if found := bool(passages):
-                    chosen = await self._reranker(self.model, context, passages, self.decoding(SENTENCE_STOPS))
+                    chosen = await self._reranker(self.model, context, passages, decoding)
                     knowledge, measured = (*knowledge, chosen.passage), chosen.measured
             step = Step(sentence(measured.greedy.text), measured.uncertainty)
             out_of_evidence = verdict.fired and not found
@@ -170,16 +174,20 @@ class SeaKR(SignalSettings):
         return Candidate("knowledge", concluded.answer, uncertainty, concluded.rationale, knowledge)
 
     async def _chain(self, prompt: Prompt, stops: tuple[str, ...], forced_counts: bool = False) -> tuple[Conclusion, float]:
-        """What a chain of thought comes to, and its U; ``forced_counts``: that of a conclusion which had to be asked for."""
+        """What a chain of thought comes to, and its U; ``forced_counts``: that of a conclusion which had to be asked for.
+
+        The code asks for one without the chain."""
         short = self.decoding(SHORT_STOPS)
         measured = await self._signal.measure(self.model, prompt, self.decoding(stops))
         chain = " ".join(measured.greedy.text.split())
-        if not forced_counts or self.extraction.concluded(chain):
+        if not self._as_code or self.extraction.concluded(chain):
             return await conclude(self.model, prompt, measured.greedy, short, self.extraction), measured.uncertainty
-        opening = concluding(chain)
-        forced = await self._signal.measure(self.model, replace(prompt, answer_so_far=opening), short)
-        answer = self.extraction.short(forced.greedy.text, prompt.question)
-        return Conclusion(answer, f"{opening} {forced.greedy.text.strip()}".strip()), forced.uncertainty
+        opened = replace(prompt, answer_so_far=concluding())
+        forced = await self._signal.measure(self.model, opened, short) if forced_counts else None
+        said = forced.greedy if forced else await self.model.generate(opened, short)
+        rationale = f"{concluding(chain)} {said.text.strip()}".strip()
+        uncertainty = forced.uncertainty if forced else measured.uncertainty
+        return Conclusion(self.extraction.short(said.text, prompt.question), rationale), uncertainty
 
     # --- one step ------------------------------------------------------------------------------------------------------
 
@@ -203,7 +211,9 @@ class SeaKR(SignalSettings):
 
     async def _simple_answer(self, strategy: str, prompt: Prompt, measured: Measured) -> Candidate:
         if asks_for_chain(prompt):
-            conclusion = await conclude(self.model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
+            short = self.decoding(SHORT_STOPS)
+            short = replace(short, max_tokens=min(short.max_tokens, _NAMED)) if self._as_code else short
+            conclusion = await conclude(self.model, prompt, measured.greedy, short, self.extraction)
         else:
             conclusion = Conclusion(self.extraction.short(measured.greedy.text, prompt.question), "")
         return Candidate(strategy, conclusion.answer, measured.uncertainty, conclusion.rationale, prompt.passages)

@@ -7,6 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from gnothi.errors import InvalidInput, MissingDependency, ModelUnavailable
+from gnothi.filtering.encoders import LEXICAL
+from gnothi.filtering.likeness import Likeness
+from gnothi.metrics.f1 import f1
+
+
+def open_likeness(spec: str) -> Likeness:
+    """``lexical`` (shared words), or BERTScore of a model. Raises as ``BertScore``."""
+    return SharedWords() if spec == LEXICAL else BertScore(spec)
+
+
+class SharedWords:
+    """F1 over words."""
+
+    def __call__(self, answers: Sequence[str], references: Sequence[str]) -> list[float]:
+        return [f1(answer, [reference]) for answer, reference in zip(answers, references, strict=True)]
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
 
 
 class BertScore:
@@ -32,3 +50,6 @@ class BertScore:
         if len(answers) != len(references):
             raise InvalidInput(f"BERTScore: got {len(answers)} answers and {len(references)} references, expected as many.")
         return self._scorer.score([*answers], [*references])[2].tolist() if answers else []
+
+    async def aclose(self) -> None:
+        """Nothing to release."""

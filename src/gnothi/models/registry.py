@@ -9,7 +9,7 @@ from gnothi import config
 from gnothi.errors import InvalidSetting
 from gnothi.models.scheme import PLUGINS, ModelScheme, as_model_scheme
 from gnothi.models.settings import CallCache
-from gnothi.models.wrappers import Demonstrated, Seeded, Traced, Wrapper, demonstrated
+from gnothi.models.wrappers import Demonstrated, Seeded, Traced, Untitled, Wrapper, demonstrated
 from gnothi.registry import BUILT_IN, Entry, Registry
 from gnothi.schemes import split
 
@@ -88,7 +88,8 @@ def load_model(spec: str, settings: CallCache | None = None) -> Wrapper:
     from gnothi.models.identity import shown_to
 
     tasks = demonstrated(shown_to(spec, given.demonstrations))  # before the model is loaded, which takes a while
-    model = Traced(Seeded(scheme.open(argument, spec, given)))
+    model: Wrapper = Traced(Seeded(scheme.open(argument, spec, given)))
+    model = Untitled(model) if given.passages == "text" else model
     return Demonstrated(model, tasks) if tasks else model
 
 

@@ -6,6 +6,7 @@ For every renderer: the text of a prompt with an answer so far is the text witho
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Protocol
 
@@ -51,6 +52,7 @@ def join(before: str, after: str) -> str:
 
 
 _FITTING = 2
+_PLACES = re.compile(r"\{(?:passages|question)\}")
 
 
 def shown(prompt: Prompt) -> tuple[Demonstration, ...]:
@@ -70,8 +72,8 @@ class Plain:
         task = prompt.task
         blocks = [task.instruction.strip()] if task.instruction.strip() else []
         for demonstration in shown(prompt):
-            blocks.append(join(f"{_body(demonstration)}\n{task.answer_label}", demonstration.answer.strip()))
-        blocks.append(f"{_body(prompt)}\n{task.answer_label}")
+            blocks.append(join(_labelled(task, demonstration), demonstration.answer.strip()))
+        blocks.append(_labelled(task, prompt))
         return join("\n\n".join(blocks), prompt.answer_so_far)
 
 
@@ -79,8 +81,8 @@ def messages(prompt: Prompt, label: str = "") -> list[dict[str, str]]:
     """The turns of a chat, as role and content, without the answer so far. ``label`` opens the demonstrations' answers."""
     turns: list[tuple[str, str]] = []
     for demonstration in shown(prompt):
-        turns += [("user", _body(demonstration)), ("assistant", join(label, demonstration.answer.strip()))]
-    turns.append(("user", _body(prompt)))
+        turns += [("user", _body(prompt.task, demonstration)), ("assistant", join(label, demonstration.answer.strip()))]
+    turns.append(("user", _body(prompt.task, prompt)))
     if prompt.task.instruction.strip():
         turns[0] = ("user", f"{prompt.task.instruction.strip()}\n\n{turns[0][1]}")
     return [{"role": role, "content": content} for role, content in turns]
@@ -116,7 +118,7 @@ class Chat:
         self.template = template
 
     def render(self, prompt: Prompt) -> str:
-        label = prompt.task.answer_label if prompt.task.demonstrations else ""
+        label = prompt.task.answer_label if prompt.task.demonstrations and not prompt.task.form else ""
         turns = messages(prompt, label)
         if not isinstance(prompt, Begun):
             return join(self.template(turns) + label, prompt.answer_so_far)
@@ -160,7 +162,8 @@ class Instruction:
     @staticmethod
     def _block(task: Task, given: Prompt | Demonstration, answer: str) -> str:
         told = task.instruction.strip()
-        asked = _body(given) if given.passages or given.choices else " ".join(given.question.split())
+        bare = not (given.passages or given.choices or task.form)
+        asked = " ".join(given.question.split()) if bare else _body(task, given)
         return (
             f"### Instruction:\n{told}\n\n## Input:\n\n{asked}\n\n### Response:\n{answer}"
             if told
@@ -204,12 +207,20 @@ def make_renderer(
     return Chat(Template(tokenizer, thinking, tokens, day))
 
 
-def _body(shown: Prompt | Demonstration) -> str:
+def _labelled(task: Task, shown: Prompt | Demonstration) -> str:
+    """What a reply follows in plain completion."""
+    return _body(task, shown) if task.form else f"{_body(task, shown)}\n{task.answer_label}"
+
+
+def _body(task: Task, shown: Prompt | Demonstration) -> str:
+    asked = " ".join(shown.question.split())
+    choices = [f"Choices: {' / '.join(shown.choices)}"] if shown.choices else []
+    if task.form:
+        evidence = "".join(f"{_passage(passage)} " for passage in shown.passages)
+        placed = {"{passages}": evidence, "{question}": "\n".join([asked, *choices])}
+        return _PLACES.sub(lambda place: placed[place[0]], task.form)
     lines = [f"Context [{number}]: {_passage(passage)}" for number, passage in enumerate(shown.passages, start=1)]
-    lines.append(f"Question: {' '.join(shown.question.split())}")
-    if shown.choices:
-        lines.append(f"Choices: {' / '.join(shown.choices)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"Question: {asked}", *choices])
 
 
 def _passage(passage: Passage) -> str:

@@ -20,7 +20,7 @@ LABORATORYS = {LAB: LAB_FOLDER, LAB_READER: LAB_FOLDER.parent / "reader"}
 """Models that come with the package, and their folders."""
 PLUGINS = "of other packages"
 
-FORM = ("renderer", "demonstrations", "thinking", "endpoint")
+FORM = ("renderer", "demonstrations", "passages", "thinking", "endpoint")
 """Settings of a model that make up the form of its prompts, on which scores depend."""
 
 

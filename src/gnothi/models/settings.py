@@ -36,8 +36,11 @@ class CallCache:
     )
     demonstrations: str = setting(
         "auto",
-        "worked examples that are shown: default, short, skill-rag (its paper's own prompt), or a TOML file of your own; auto "
-        "is what the model's folder says, else default",
+        "worked examples that are shown: default, short, zero-shot (none), skill-rag, seakr or iekr (a paper's prompt), or a "
+        "TOML file of your own; auto is what the model's folder says, else default",
+    )
+    passages: Literal["titled", "text"] = setting(
+        "titled", "how passages are shown: under their titles, or their text alone, as the code of several papers does"
     )
     calls_mb: int = setting(1024, "disk space for kept replies, in MB; the least used go first", execution=True)
 

@@ -21,6 +21,7 @@ from gnothi.types import (
     ContinuationScore,
     Decoding,
     Generation,
+    Passage,
     Profile,
     Prompt,
     PromptStates,
@@ -200,6 +201,28 @@ def demonstrated(spec: str) -> dict[Task, Task]:
     """What stands for which default task in the set ``spec``. Raises InvalidInput."""
     own = tasks_of(spec)
     return {task: own[key] for key, task in shipped().items() if own[key] != task}
+
+
+class Untitled(Wrapper):
+    """Shows passages, those of demonstrations too, without their titles."""
+
+    def _shown(self, prompt: Prompt) -> Prompt:
+        return untitled(prompt)
+
+
+def untitled(prompt: Prompt) -> Prompt:
+    """The prompt, its passages and those of its demonstrations without titles."""
+    return replace(prompt, task=_untitled(prompt.task), passages=_texts(prompt.passages))
+
+
+@lru_cache(maxsize=64)
+def _untitled(task: Task) -> Task:
+    shown = tuple(replace(one, passages=_texts(one.passages)) for one in task.demonstrations)
+    return task if shown == task.demonstrations else replace(task, demonstrations=shown)
+
+
+def _texts(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    return tuple(replace(one, title="") for one in passages)
 
 
 class Demonstrated(Wrapper):

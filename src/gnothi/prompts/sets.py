@@ -9,6 +9,9 @@
     choices = ["...", "..."]
     answer = "Odile Varr"
 
+A ``form`` stands in place of all of them: the whole prompt, with {question} where the question goes and {passages} where
+the texts before it go.
+
 A set replaces those tasks of the default one that it holds.
 """
 
@@ -26,7 +29,7 @@ from gnothi.files import TOML_ERRORS, home_expanded
 from gnothi.types import Demonstration, Passage, Task
 
 DEFAULT = "default"
-SHIPPED = (DEFAULT, "short", "skill-rag")
+SHIPPED = (DEFAULT, "short", "zero-shot", "skill-rag", "seakr", "iekr")
 _PASSAGE = "demonstration"
 
 
@@ -67,7 +70,9 @@ class _Reader:
         return {key: self._task(key, given, known[key] if known else None) for key, given in data.items()}
 
     def _task(self, key: str, given: object, default: Task | None) -> Task:
-        fields = self._table(key, given, ("instruction", "demonstrations", *(() if default else ("name",))))
+        fields = self._table(key, given, ("instruction", "demonstrations", "form", *(() if default else ("name",))))
+        if "form" in fields:
+            return self._printed(key, fields, default)
         instruction = self._text(
             f"{key}.instruction", fields.get("instruction", default.instruction if default else ""), blank=True
         )
@@ -78,6 +83,15 @@ class _Reader:
         return Task(
             name, instruction, tuple(self._demonstration(f"{key}.demonstrations[{n}]", one) for n, one in enumerate(shown))
         )
+
+    def _printed(self, key: str, fields: Mapping[str, Any], default: Task | None) -> Task:
+        """A task that is asked in a form of its own."""
+        if others := sorted(fields.keys() - {"form", "name"}):
+            raise self._error(key, f"{others[0]} beside a form", "a form alone, which is the whole prompt")
+        form = self._text(f"{key}.form", fields["form"])
+        if "{question}" not in form:
+            raise self._error(f"{key}.form", repr(form), "a prompt with {question} in it")
+        return Task(default.name if default else str(fields.get("name", key)), answer_label="", form=form)
 
     def _demonstration(self, where: str, given: object) -> Demonstration:
         fields = self._table(where, given, ("question", "answer", "passages", "choices"), ("question", "answer"))

@@ -204,4 +204,5 @@ def _reading(name: str, scores: Any, wrong: Sequence[bool], rows: Sequence[Row])
 
 def _needs(name: str) -> Sequence[str]:
     needs = registry.find(name).needs
-    return [*(key for key in needs.__slots__ if getattr(needs, key)), *(["a probe"] if registry.reads_probe(name) else [])]
+    beside = {"a probe": registry.reads_probe(name), "an index": registry.counts(name)}
+    return [*(key for key in needs.__slots__ if getattr(needs, key)), *(what for what, wanted in beside.items() if wanted)]

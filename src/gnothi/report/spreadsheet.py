@@ -1,4 +1,10 @@
-"""A report's numbers as tables: one CSV file each, for spreadsheets and data frames."""
+"""A report's numbers as flat records: one CSV file each, for spreadsheets and data frames. Everything that is written as CSV is
+written here.
+
+They do not come from ``table_form.Table``. That is for reading: numbers rounded to what they support, titles in words, an
+interval within its cell. A record is for computing: full precision, the names that ``--json`` has, both ends of an interval in
+columns of their own, and every threshold and question, of which a page draws a picture.
+"""
 
 from __future__ import annotations
 

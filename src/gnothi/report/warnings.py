@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gnothi.calibration.sentence_answers import sentence_answers
 from gnothi.calibration.verdicts import degenerate, gate_summary
+from gnothi.errors import reason, sentence
 from gnothi.metrics import chosen
 from gnothi.metrics.echo import echoes
 from gnothi.metrics.holding import only_inside_words
@@ -47,11 +48,11 @@ def _failed(rows: Sequence[Row]) -> str | None:
     errors = [row.error for row in rows if row.error]
     if not errors:
         return None
-    (reason, count), *_ = Counter(error["type"] for error in errors).most_common(1)
-    example = next(error["message"] for error in errors if error["type"] == reason)
+    (kind, count), *_ = Counter(error["type"] for error in errors).most_common(1)
+    example = sentence(reason(next(error for error in errors if error["type"] == kind)))
     most = f"{count} with " if count < len(errors) else ""
     of = counted(len(rows), "question")
-    return f"{len(errors)} of {of} failed, {most}{reason}: {example} (The same command tries them again.)"
+    return f"{len(errors)} of {of} failed, {most}{example} The same command tries them again."
 
 
 def _partial(answered: Sequence[Row]) -> str | None:

@@ -1,7 +1,7 @@
-"""Calls of a model as a paper counts them, from the recorded events: beside ours, which are requests.
+"""Calls and tokens of a model as a paper counts them, from the recorded events: beside ours, which are of all requests.
 
 ``contexts``: a greedy reply and the samples beside it are one (SeaKR, tables 8 and 9: its code counts so). ``replies``: every
-try is one, and what judges are asked is none (KEQA, table 5: they are a smaller model's).
+try is one, and what judges are asked is none, nor are their tokens counted (KEQA, table 5: they are a smaller model's).
 """
 
 from __future__ import annotations
@@ -24,12 +24,25 @@ def calls(events: Iterable[Mapping[str, Any]], counted: Counted) -> int:
     made = [one for one in events if one.get("event") == ModelCall.tag]
     if counted == "contexts":
         return sum(one["operation"] == "generate" for one in made)
-    asked = (one for one in made if one["operation"] in ("generate", "sample") and one["task"] not in _JUDGES)
-    return sum(len(one["texts"]) for one in asked)
+    return sum(len(one["texts"]) for one in made if one["operation"] in ("generate", "sample") and not _judged(one, counted))
 
 
-def calls_of(run: Path, rows: Iterable[Row], counted: Counted) -> list[int]:
+def tokens(events: Iterable[Mapping[str, Any]], counted: Counted) -> int:
+    """Read and written for one question."""
+    made = (one for one in events if one.get("event") == ModelCall.tag and not _judged(one, counted))
+    return sum(one["prompt_tokens"] + one["generated_tokens"] for one in made)
+
+
+def _judged(call: Mapping[str, Any], counted: Counted) -> bool:
+    return counted == "replies" and call["task"] in _JUDGES
+
+
+AS_THE_PAPER = {"paper_calls": calls, "paper_tokens": tokens}
+"""By measure."""
+
+
+def counts_of(run: Path, rows: Iterable[Row], measure: str, counted: Counted) -> list[int]:
     """Of every question of a run that did not fail."""
     keys = [row.key for row in rows if not row.failed]
     recorded = read_events(run, keys)
-    return [calls(recorded.get(key, ()), counted) for key in keys]
+    return [AS_THE_PAPER[measure](recorded.get(key, ()), counted) for key in keys]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gnothi.filtering.likeness import Likeness
 from gnothi.models import is_remote
 from gnothi.reproduce import learning, resources
 from gnothi.reproduce.parts import Part
@@ -16,7 +17,7 @@ from gnothi.session.plan import Plan
 TOKENS = {
     "direct": 600, "cot": 1_000, "rag": 1_500, "skr": 1_500, "slimplm": 3_000, "filco": 3_000, "refeed": 8_000, "gkp": 8_000,
     "flare": 6_000, "dragin": 6_000, "ircot": 8_000, "adaptive_rag": 8_000, "react": 9_000, "searchain": 9_000, "rowen": 9_000,
-    "search_r1": 9_000,
+    "search_r1": 9_000, "judge": 1_000,
     "self_rag": 10_000, "crag": 12_000, "skill_rag": 12_000, "iekr": 12_000, "keqa": 15_000, "seakr": 25_000,
 }  # fmt: skip
 """That a question makes a model read and write, by method: the order of size in our runs with demonstrations in plain text."""
@@ -25,19 +26,32 @@ _BESIDE = 0.25
 """What a judge or a proxy beside the model reads, of what the model does."""
 _PROMPT, _PAIR, _PASSAGE = 600, 100, 150
 """Tokens of a prompt with what was found for it, of a pair for a re-ranker, of a passage."""
+_PAIRS = 4_000
+"""Tokens that pairs of answers to a question, and their labels, take."""
 _WRITTEN = 0.1
 """The share of tokens that are written, which APIs charge more for."""
 _RATE = 2e13
-"""Operations a second that are put to use by one GPU of a data centre, where many questions are under way."""
+"""Operations a second that are put to use by one GPU of a data centre, where many questions are under way: assumed, about a
+fifteenth of what an A100 can do at most."""
+_RENT = (1.5, 4.0)
+"""Dollars an hour of such a GPU, on demand: A100 from 1.49, H100 to 3.99 (pricegpu.pages.dev in early 2026; mercatus-ai.com
+has the like)."""
 _WEIGHT, _ROOM = 2, 1.3
 """Bytes of a weight in half precision; what caches and batches take on top."""
 _LEARNING = 3.0
 """What a token that is learnt from takes, times what one that is read does; likewise memory."""
 UNSURE = (
-    "This is a guess from sizes, and no GPU was measured for it. Against the seconds that SeaKR's table 8 prints it is right "
-    "within a factor of 3 for SeaKR; with one question at a time it is up to ten times too low. The run says more after its "
-    "first answers."
+    f"GPU hours are a guess from sizes: no GPU was measured. Assumed are {_RATE:.0e} operations a second, and ${_RENT[0]:.2f} "
+    f"to ${_RENT[1]:.2f} an hour, as clouds asked for an A100 or H100 in early 2026. Against the seconds that SeaKR's table 8 "
+    "prints they are right within a factor of 3 for SeaKR; with one question at a time they are up to ten times too low. The "
+    "run says more after its first answers."
 )
+
+
+def rent(hours: float) -> str:
+    """What GPUs cost for so long."""
+    low, high = (rate * hours for rate in _RENT)
+    return f"${low:,.0f} to ${high:,.0f}" if high >= 1 else "less than $1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +116,11 @@ def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Ma
         calibrated = learning.to_calibrate(part, planned[part.name])
         for label, plan in planned[part.name].plans.items():
             answers += number
-            for total, asked in ((rows, number), (before, learning.CALIBRATED_ON * (label in calibrated))):
+            for total, asked in ((rows, number), (before, part.job.recipe.calibrate_on * (label in calibrated))):
                 for spec, tokens in _read(part, plan):
                     total.add(spec, asked * tokens)
+        if part.job.recipe.pairs is not None:
+            before.add(part.model, number * _PAIRS)
         for training in part.trainings:
             if (folder := str(part.learnt(training))) not in done:
                 done.add(folder)
@@ -129,6 +145,8 @@ def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Ma
 def _read(part: Part, plan: Plan) -> Iterator[tuple[str, float]]:
     """The tokens that each model of a row reads and writes for a question; what is learnt is as large as what it was."""
     (method,) = plan.methods
+    if any(protocol is Likeness for protocol, _ in method.named.values()):
+        return
     tokens = TOKENS.get(method.name, _OTHER)
     learnt = {str(part.learnt(one)) for one in part.trainings}
     for spec in plan.models:
@@ -138,8 +156,8 @@ def _read(part: Part, plan: Plan) -> Iterator[tuple[str, float]]:
 def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]]:
     """The tokens that a training makes each model read and write, and those that it learns from."""
     number = sum(training.limit or of.count_training or of.count for of in part.teaching(training))
-    if methods := learning.FROM_RUN.get(training.kind):
-        yield part.model, number * sum(TOKENS[one] for one in methods), 0
+    if training.kind in learning.FROM_RUN:
+        yield part.model, number * sum(TOKENS[one] for one in learning.asked_by(training)), 0
         return
     trained = learning.trainable(part, training, (), collect_only=True)
     settings: Any = getattr(trained, "settings", None)
@@ -150,9 +168,10 @@ def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]
         yield training.given["base"], 0, number * 48 * _PAIR * settings.epochs
     elif training.kind == "reader":
         (method,) = trained.plan.methods
-        checks = number * settings.epochs / settings.batch / settings.evaluate_every
+        steps = settings.in_all(number)
+        checks = steps / settings.evaluate_every
         read = number * TOKENS.get(method.name, _OTHER) + checks * settings.validation * number * _PROMPT
-        yield part.model, read, number * _PROMPT * settings.epochs
+        yield part.model, read, steps * settings.batch * _PROMPT
     else:
         replies = settings.in_all(number) * settings.questions * settings.replies * _PROMPT / 2
         yield part.model, number * settings.answers.n * _PROMPT / 2 + replies, replies

@@ -13,27 +13,34 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration.choose import choose
+from gnothi.config import Given, Settings, settings_of
+from gnothi.config import build as built
 from gnothi.errors import InvalidInput
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, takes
 from gnothi.models.identity import declaration_of
+from gnothi.models.remote.budget import Budget
 from gnothi.reproduce import resources
 from gnothi.reproduce.parts import LAB, Part, place
-from gnothi.reproduce.recipe import Training
+from gnothi.reproduce.recipe import On, Training
 from gnothi.reproduce.variants import PlannedStudy
 from gnothi.retrieval.dense.encoders import Encoder
+from gnothi.runs.questions import fingerprint
+from gnothi.session import sources
 from gnothi.session.calibrate import METRIC, collect
 from gnothi.session.execute import Watch, claimed, execute
 from gnothi.session.fingerprints import Named
-from gnothi.session.plan import Execution, Plan, resolve, with_questions
+from gnothi.session.plan import Asked, Execution, Plan, resolve, with_questions
 from gnothi.training.run import Trainable
 from gnothi.training.run import run as run_training
 from gnothi.training.watch import Watch as TrainingWatch
 from gnothi.types import Question
 
-CALIBRATED_ON = 300
-"""Training questions that a threshold is chosen on; in a rehearsal as few as will do."""
 _REHEARSED = 20
-FROM_RUN = {"knowledge-reference": ("direct", "rag"), "complexity": ("cot", "rag", "ircot")}
+"""Training questions that a rehearsal chooses a threshold on."""
+FROM_RUN = ("knowledge-reference", "complexity")
+"""What is learnt from how methods answer training questions."""
 _DONE = "reproduced"
+PAIRS = "pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def _build(source: resources.Resource, part: Part, watching: Watching) -> None:
     else:
         from gnothi.retrieval.build import build as build_index
 
-        build_index(files, out)
+        build_index(files, out, fields=source.fields)
         if source.encoder:
             from gnothi.retrieval.dense.embed import embed
             from gnothi.retrieval.dense.encoders import Encoding
@@ -95,13 +102,15 @@ def learn(part: Part, training: Training, watching: Watching) -> None:
 
 
 def trainable(part: Part, training: Training, questions: Sequence[Question], **given: Any) -> Trainable[Any]:
-    """What is trained, checked and not begun. Raises UnknownName, InvalidSetting or MissingDependency."""
+    """What is trained, checked and not begun. It hears what the recipe says of models. Raises UnknownName, InvalidSetting or
+    MissingDependency."""
     resources_of: dict[str, Any] = {"model": _learner(part, training.kind)}
     if training.kind in ("utility-reference", "reader"):
         resources_of["index"] = part.index
     if training.kind in ("reranker", "reader"):
         resources_of["graph"] = part.graph
-    settings = {**_of_model(part), **training.settings}
+    heard = {key: one.value for key, one in _heard(part).items() if key.partition(".")[0] == MODEL_SECTION}
+    settings = {**heard, **training.settings}
     found: Trainable[Any] = _kind(training.kind).of(
         questions, part.learnt(training), settings=settings, **resources_of, **_own(training), **given
     )
@@ -113,7 +122,7 @@ def opens(part: Part, training: Training) -> Iterator[Named]:
     if training.kind not in FROM_RUN:
         yield from trainable(part, training, (), collect_only=True).opens
         return
-    yield from asking(part, training.kind).opens
+    yield from asking(part, training).opens
     if encoder := training.given.get("encoder"):
         yield Encoder, encoder
 
@@ -133,9 +142,10 @@ def _learner(part: Part, kind: str) -> str:
     return LAB if part.job.rehearse and kind in ("self-knowledge", *FROM_RUN) else part.model
 
 
-def _of_model(part: Part) -> dict[str, Any]:
-    """What was given for models, which trainings hear, too."""
-    return {key: one.value for key, one in part.job.settings.given.items() if key.startswith("model.")}
+def _heard(part: Part) -> dict[str, Given]:
+    """What is said of all rows, by the recipe and, stronger, by who runs it."""
+    said = {key: Given(one, part.study.file) for key, one in part.study.settings.items()}
+    return {**said, **part.job.settings.given}
 
 
 def _kind(kind: str) -> Any:
@@ -150,24 +160,88 @@ def _kind(kind: str) -> Any:
     return found
 
 
-def asking(part: Part, kind: str) -> Plan:
-    """The run whose outcomes are learnt from."""
-    return resolve(replace(part.request, methods=FROM_RUN[kind], model=_learner(part, kind)))
+def asking(part: Part, training: Training) -> Plan:
+    """The run whose outcomes are learnt from: its methods hear what is said of all rows, and what the training says of them."""
+    asked, _, own = _from_outcomes(training)
+    return _asked_of_all(part, asked, _learner(part, training.kind), own)
+
+
+def _asked_of_all(part: Part, asked: Sequence[str], model: str, own: Mapping[str, Any]) -> Plan:
+    settings = Settings({**_heard(part), **{key: Given(one, part.study.file) for key, one in own.items()}})
+    known = {key for name in asked for key in takes(name, settings)}
+    sections = {MODEL_SECTION, INDEX_SECTION, *asked}
+    heard = {key: one for key, one in settings.given.items() if key in known or key.partition(".")[0] in sections}
+    return resolve(replace(part.request, methods=asked, model=model, settings=Settings(heard)))
+
+
+def asked_by(training: Training) -> tuple[str, ...]:
+    """The methods whose answers are learnt from."""
+    return _from_outcomes(training)[0]
+
+
+def _from_outcomes(training: Training) -> tuple[tuple[str, ...], Settings, dict[str, Any]]:
+    """The methods that answer, the settings of what learns from their answers, and the others, which are the methods'."""
+    if training.kind == "complexity":
+        from gnothi.training.complexity import ComplexitySettings as Learning
+    else:
+        from gnothi.training.knowledge_reference import KnowledgeSettings as Learning  # type: ignore[assignment]
+    known = settings_of(Learning)
+    own = {key: Given(one, training.name) for key, one in training.settings.items() if key in known}
+    chosen: Any = built(Learning, own, training.kind)
+    asked = (chosen.memory, chosen.once, chosen.steps) if training.kind == "complexity" else (chosen.memory, chosen.retrieval)
+    return asked, Settings(own), {key: one for key, one in training.settings.items() if key not in own}
 
 
 def _from_run(part: Part, training: Training, questions: list[Question], out: Path, watching: Watching) -> None:
     """What is learnt from how methods answer training questions."""
-    from gnothi.training.complexity import train as complexity
-    from gnothi.training.knowledge_reference import train as knowledge
+    from gnothi.training import complexity, knowledge_reference
 
-    methods, run = FROM_RUN[training.kind], out.with_name(f"{out.name}-run")
-    plan = with_questions(asking(part, training.kind), questions, execution=part.job.execution)
+    run, (_, own, _) = out.with_name(f"{out.name}-run"), _from_outcomes(training)
+    plan = with_questions(asking(part, training), questions, execution=part.job.execution)
     with claimed(plan, run, training.kind) as one:
         asyncio.run(execute([one], watching.answering))
     if training.kind == "complexity":
-        complexity(run, out, methods)
+        complexity.train_by(run, out, own)
     else:
-        knowledge(run, out, methods[0], methods[1], **_own(training))
+        knowledge_reference.train_by(run, out, own, **_own(training))
+
+
+# --- pairs of answers ----------------------------------------------------------------------------------------------------
+
+
+def labelling(part: Part) -> Plan:
+    """The run that makes pairs of answers and labels them."""
+    from gnothi.reproduce.judging import OWN
+
+    recipe = part.job.recipe
+    own = {**(recipe.pairs or {}), **recipe.on.get(part.name, On()).pairs}
+    return _asked_of_all(part, (OWN["pairs"],), part.model, own)
+
+
+def pairs(part: Part, watching: Watching, budget: Budget | None) -> Asked:
+    """What the rows are asked: pairs of answers to the part's questions."""
+    from gnothi.reproduce.judging import pairs_of
+
+    watching.step(f"pairs of answers: {part.folder / PAIRS}")
+    plan = with_questions(labelling(part), part.asked(), execution=part.job.execution)
+    with claimed(plan, part.folder / PAIRS, PAIRS) as one:
+        (rows,) = asyncio.run(execute([one], watching.answering, budget=budget))
+    found = pairs_of(rows)
+    return Asked(f"{part.questions}, {PAIRS} of answers", found, fingerprint=fingerprint(found))
+
+
+def judging(planned: PlannedStudy, asked: Asked) -> PlannedStudy:
+    """With the threshold of each likeness that is best for these pairs: the paper prints none."""
+    from gnothi.reproduce.judging import best_threshold
+
+    plans = dict(planned.plans)
+    for label, plan in plans.items():
+        (method,) = plan.methods
+        if "likeness" in method.named:
+            protocol, spec = method.named["likeness"]
+            threshold = best_threshold(sources.open_learnt(protocol, spec), asked.questions)
+            plans[label] = plan.changed({"threshold": threshold}, "the best for these pairs")
+    return replace(planned, plans=plans)
 
 
 # --- thresholds ----------------------------------------------------------------------------------------------------------
@@ -179,7 +253,7 @@ def calibrate(part: Part, planned: PlannedStudy, watching: Watching) -> PlannedS
         return planned
     data = resources.find("data", part.job.recipe.calibration)
     spec = data.rehearse if part.job.rehearse else place(data.training or data.questions, part.job)
-    questions = part.to_learn_from(spec, _REHEARSED if part.job.rehearse else CALIBRATED_ON)
+    questions = part.to_learn_from(spec, _REHEARSED if part.job.rehearse else part.job.recipe.calibrate_on)
     chosen = {label: _calibrated(part, label, plan, questions, watching) for label, plan in wanting.items()}
     return replace(planned, plans={**planned.plans, **chosen})
 
@@ -193,6 +267,8 @@ def to_calibrate(part: Part, planned: PlannedStudy) -> dict[str, Plan]:
 def _wants(plan: Plan) -> bool:
     (method,) = plan.methods
     gate = method.gate
+    if plan.calibration is not None:
+        return False
     speaker = method.speaker(plan.sources.model)
     return gate is not None and gate.signal is not None and gate.signal not in declaration_of(speaker).thresholds
 

@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gnothi.errors import ResourceUnavailable
-from gnothi.filtering.encoders import LEXICAL
+from gnothi.filtering.encoders import LEXICAL, bare
+from gnothi.filtering.likeness import Likeness
 from gnothi.models import check_model
 from gnothi.protocols import LanguageModel, Reranker
 from gnothi.reproduce import learning, resources
@@ -30,14 +31,21 @@ _SHIPPED = {LAB, LEXICAL}
 """Names of what comes with the package."""
 _DENSE = {"sentence_transformers": "dense"}
 """What reads with encoders and cross-encoders, and the extra that brings it."""
-_CALLED = {LanguageModel: "model", Reranker: "re-ranker", Encoder: "encoder", Entailment: "NLI model"}
+_CALLED = {
+    LanguageModel: "model",
+    Reranker: "re-ranker",
+    Encoder: "encoder",
+    Entailment: "NLI model",
+    Likeness: "model of BERTScore",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
     """Something from outside. ``lacking`` is what is not there; ``warning`` says that a file is not what was expected.
     ``gigabytes`` are downloaded, ``disk`` more are written by what is built of them; 0 where that is not known. ``gated``: the
-    licence has to be accepted on its page first. ``here``: nothing has to be downloaded."""
+    licence has to be accepted on its page first. ``here``: nothing has to be downloaded. ``unverified``: size, licence or price
+    are from memory."""
 
     title: str
     home: str
@@ -49,6 +57,7 @@ class Need:
     disk: float = 0.0
     gated: bool = False
     here: bool = True
+    unverified: bool = False
 
 
 def needs(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> list[Need]:
@@ -57,6 +66,7 @@ def needs(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> l
     found = [] if job.rehearse or not job.recipe.data else [*_files(job, planned, parts), *_downloads(named)]
     wanted = {name: extra for part in parts for one in part.trainings for name, extra in learning.packages(one).items()}
     wanted |= _DENSE if any(protocol in (Reranker, Encoder, Entailment) for protocol, _ in named) else {}
+    wanted |= {"bert_score": "bertscore"} if any(protocol is Likeness for protocol, _ in named) else {}
     lacking = [name for name in wanted if find_spec(name) is None]
     if lacking:
         extras = ",".join(sorted({wanted[name] for name in lacking}))
@@ -68,6 +78,8 @@ def opens(part: Part, planned: PlannedStudy) -> Iterator[Named]:
     """The protocol and the name, or the object, of everything that the part opens: its trainings, then its rows."""
     for training in part.trainings:
         yield from learning.opens(part, training)
+    if part.job.recipe.pairs is not None:
+        yield from learning.labelling(part).opens
     for plan in planned.plans.values():
         yield from plan.opens
 
@@ -77,7 +89,7 @@ def _outside(part: Part, planned: PlannedStudy) -> Iterator[Named]:
     own = {*_SHIPPED, *(str(part.learnt(one)) for one in part.trainings)}
     for protocol, name in opens(part, planned):
         if isinstance(name, str) and name not in own:
-            yield protocol, name
+            yield protocol, bare(name)
             if name in part.built:
                 source = part.built[name]
                 yield from ((Encoder, one) for one in (source.encoder, source.question_encoder) if one)
@@ -113,7 +125,7 @@ def _need(source: Resource, files: Iterable[str], job: Job) -> Need:
 
 def _told(source: Resource, lacking: tuple[str, ...], warning: str = "", here: bool = False) -> Need:
     about = (source.title, source.home, source.get, source.licence)
-    return Need(*about, lacking, warning, source.gigabytes, source.disk, source.gated, here)
+    return Need(*about, lacking, warning, source.gigabytes, source.disk, source.gated, here, source.unverified)
 
 
 def _downloads(named: Iterable[Named]) -> Iterator[Need]:

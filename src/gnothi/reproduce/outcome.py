@@ -10,8 +10,9 @@ from pathlib import Path
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison
 from gnothi.reproduce.ablation import Line, Table
-from gnothi.reproduce.counting import Counted, calls_of
+from gnothi.reproduce.counting import AS_THE_PAPER, Counted, counts_of
 from gnothi.reproduce.parts import Job, Part
+from gnothi.reproduce.recipe import papers
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
@@ -38,11 +39,12 @@ class Cell:
 
     @property
     def difference(self) -> Interval | None:
-        """The 95 % interval of ours less the paper's, as far as the choice of questions goes."""
+        """The 95 % interval of ours less the paper's, as far as the choice of questions goes; no share can be above 1."""
         if self.paper is None or self.ours is None or self.interval is None:
             return None
         half = self.wider * (self.interval.high - self.interval.low) / 2
-        return Interval(self.ours - self.paper - half, self.ours - self.paper + half)
+        low, high = self.ours - self.paper - half, self.ours - self.paper + half
+        return Interval(max(low, -self.paper), min(high, 1 - self.paper)) if self.metric in SHARES else Interval(low, high)
 
 
 def widening(ours: int, paper: int | None = None, population: int | None = None) -> float:
@@ -159,6 +161,8 @@ def _differs(job: Job, found: list[Part]) -> Iterator[str]:
         yield f"settings were given ({', '.join(dict.fromkeys(settings))})"
     if job.recipe.trainings:
         yield f"what is learnt first is learnt anew ({', '.join(dict.fromkeys(one.kind for one in job.recipe.trainings))})"
+    if paper := papers().get(job.recipe.paper):
+        yield f"some parts are ours (docs/papers/{paper['page']} lists them)"
 
 
 def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
@@ -168,7 +172,7 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
     wanted += recipe.show
     return OnData(
         name=part.name,
-        title=part.source.title,
+        title=part.source.title + (": pairs of answers" if recipe.pairs is not None else ""),
         questions=table.questions,
         metric=table.metric,
         full=table.full,
@@ -179,16 +183,16 @@ def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
 
 def _line(line: Line, rows: list[Row], metrics: list[str], of: str, part: Part) -> Compared:
     recipe, population = part.job.recipe, part.source.count
-    wider = widening(line.n, recipe.questions or population, population)
+    wider = widening(line.n) if recipe.pairs is not None else widening(line.n, recipe.questions or population, population)
     paper = {figure.metric: figure.value / (100 if recipe.percent and figure.metric in SHARES else 1) for figure in line.paper}
     cells = tuple(Cell(one, paper.get(one), *_ours(line, rows, one, recipe.calls), wider) for one in metrics)
     return Compared(line.label, line.group, line.n, line.failures, cells, (line.difference or {}).get(of), line.run)
 
 
 def _ours(line: Line, rows: list[Row], metric: str, counted: Counted) -> tuple[float | None, Interval | None]:
-    """Seconds are no measure of a study, for they differ each time, nor are calls as the paper counts them."""
-    if metric == "paper_calls":
-        spent: list[float] = [*calls_of(Path(line.run), rows, counted)]
+    """Seconds are no measure of a study, for they differ each time, nor are calls and tokens as the paper counts them."""
+    if metric in AS_THE_PAPER:
+        spent: list[float] = [*counts_of(Path(line.run), rows, metric, counted)]
     elif metric == "seconds":
         spent = [row.cost[metric] for row in rows if not row.failed]
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -84,10 +84,11 @@ class Part:
 
     @property
     def only(self) -> list[str]:
-        """The rows that were asked for; empty for all."""
+        """The rows that were asked for, where it has none of them the full method; empty for all."""
         if not self.job.recipe.data:
             return [*self.job.only]
-        return [row.label for row in self.study.variants if row.label in self.job.only]
+        asked = self.job.recipe.rows.keys() & self.job.only
+        return [row.label for row in self.study.variants if row.label in asked] or ([self.study.full] if asked else [])
 
     @property
     def request(self) -> Request:
@@ -186,7 +187,7 @@ def _of_any_questions(job: Job) -> Part:
         if given:
             raise InvalidSetting(f"{flag}: got it with {study.file}, which has no data sets of a paper. Leave it out.")
     questions = job.dataset or study.dataset
-    source = Resource(kind="data", name="", title=questions, home="", get="", licence="", questions=questions)
+    source = Resource(kind="data", name="", title=questions, home="", get="", licence="", source="", questions=questions)
     model, index, graph = job.model or study.model or LAB, job.index or study.index, job.graph or study.graph
     return Part(job, source, questions, "", job.limit, model, index, graph, study, ())
 
@@ -208,22 +209,35 @@ def _part(job: Job, source: Resource) -> Part:
     part = Part(job, source, questions, _training_of(source, job), sample, model, index, graph, study, trainings)
     learnt = {one.name: str(part.learnt(one)) for one in trainings}
     common = {**_own({**study.settings, **on.settings}, job), **(recipe.rehearse if job.rehearse else {})}
-    trainings = tuple(replace(one, settings=filled(one.settings, learnt)) for one in trainings)
-    rows = tuple(
-        _row(job, one, source.name, learnt) for one in study.variants if source.name not in recipe.rows[one.label].without
-    )
-    own = replace(study, variants=rows, settings=filled(common, learnt), dataset=questions, model=None, index=None, graph=None)
-    return replace(part, study=own, trainings=trainings)
+    rows = [_row(job, one, source.name) for one in study.variants if source.name not in recipe.rows[one.label].without]
+    filled_rows = tuple(replace(one, settings=filled(one.settings, learnt)) for one in rows)
+    own = replace(study, variants=filled_rows, dataset=questions, model=None, index=None, graph=None)
+    part = replace(part, study=replace(own, settings=filled(common, learnt)))
+    run = [one.settings for one in rows if not part.only or one.label in (*part.only, study.full)]
+    used = _used(trainings, [common, *run])
+    return replace(part, trainings=tuple(replace(one, settings=filled(one.settings, learnt)) for one in used))
 
 
-def _row(job: Job, variant: Variant, data: str, learnt: Mapping[str, str]) -> Variant:
+def _row(job: Job, variant: Variant, data: str) -> Variant:
     more = job.recipe.rows[variant.label].rehearse if job.rehearse else {}
     return replace(
         variant,
-        settings=filled({**_own(variant.settings, job), **more}, learnt),
+        settings={**_own(variant.settings, job), **more},
         model=None if job.rehearse else variant.model,
         paper=tuple(one for one in variant.paper if one.dataset == data),
     )
+
+
+def _used(trainings: tuple[Training, ...], settings: Iterable[Mapping[str, Any]]) -> list[Training]:
+    """Those that the settings name, and those that these name, which stand before them."""
+    named = {name for one in settings for name in _named(one)}
+    for one in reversed(trainings):
+        named |= _named(one.settings) if one.name in named else set()
+    return [one for one in trainings if one.name in named]
+
+
+def _named(settings: Mapping[str, Any]) -> set[str]:
+    return {name for one in settings.values() if isinstance(one, str) for name in _PLACE.findall(one)}
 
 
 def _own(settings: Mapping[str, Any], job: Job) -> dict[str, Any]:

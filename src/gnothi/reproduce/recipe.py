@@ -32,14 +32,17 @@ A table or figure of a paper names the paper's data sets in place of ``dataset``
     questions = 500                          # of each, drawn at random; without it all
     corpus = "wikipedia-2018"                # of resources.toml; graph likewise
     model = "meta-llama/Llama-2-7b-chat-hf"
+    calibration = "nq-train"                 # training questions that thresholds are chosen on
+    calibrate_on = 3000                      # so many of them
     percent = true                           # the paper's shares are printed in percent
     show = ["retrievals"]                    # measures beside those that the paper prints
-    calls = "contexts"                       # how the paper counts calls (counting.py), for its figures of paper_calls
+    pairs = { decompose = true }             # rows judge pairs of the model's own answers, made first with these settings
+    calls = "contexts"                       # how the paper counts (counting.py): paper_calls, paper_tokens
 
     [rehearse]                               # settings in a rehearsal, over the others
     samples = 4
 
-    [on.nq]                                  # what differs on one data set: model, graph, corpus, rehearse, settings
+    [on.nq]                                  # what differs on one data set: model, graph, corpus, rehearse, settings, pairs
     settings = { form = "simple" }
 
     [[train]]                                # before the rows, for each data set
@@ -59,7 +62,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -74,9 +77,10 @@ from gnothi.reproduce.study import parse as parse_study
 
 FOLDER = Path(__file__).parent / "recipes"
 PAPERS = Path(__file__).parent / "papers.toml"
-_OWN = ("covers", "data", "questions", "corpus", "calibration", "percent", "extras", "show", "calls", "rehearse", "on", "train")
+_OWN: tuple[str, ...] = ("covers", "data", "questions", "corpus", "calibration", "calibrate_on", "percent", "extras", "show")
+_OWN += ("calls", "pairs", "rehearse", "on", "train")
 _OF_ROW = ("without", "calibrate", "rehearse")
-_OF_PAPERS = {"questions", "corpus", "calibration", "rehearse", "on", "train"}
+_OF_PAPERS = {"questions", "corpus", "calibration", "calibrate_on", "pairs", "rehearse", "on", "train"}
 """What only a recipe with the data sets of a paper has a use for."""
 
 
@@ -111,6 +115,7 @@ class On:
     corpus: str = ""
     rehearse: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    pairs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +132,10 @@ class Recipe:
     questions: int | None = None
     corpus: str = ""
     calibration: str = ""
+    calibrate_on: int = 300
     percent: bool = False
     calls: Counted = "contexts"
+    pairs: Mapping[str, Any] | None = None
     extras: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
     rehearse: Mapping[str, Any] = field(default_factory=dict)
@@ -202,7 +209,12 @@ def parse(table: dict[str, Any], name: str, place: str) -> Recipe:
     listed = table.get("variant", ())
     variants = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     of_rows = [{key: one.pop(key) for key in _OF_ROW if key in one} for one in variants]
+    pairs = take(own, "pairs", dict, place, None)
     study = parse_study(table, name.rpartition("/")[2], place)
+    if pairs is not None:
+        from gnothi.reproduce.judging import OWN
+
+        study = replace(study, variants=tuple(replace(one, method=OWN.get(one.method, one.method)) for one in study.variants))
     if "data" not in own and (alone := sorted(_OF_PAPERS & own.keys()) or sorted({key for one in of_rows for key in one})):
         raise InvalidSetting(f"{place}: got {alone[0]!r} without data, the data sets of a paper. Name them, or leave it out.")
     calls = take(own, "calls", str, place, "contexts")
@@ -226,8 +238,10 @@ def parse(table: dict[str, Any], name: str, place: str) -> Recipe:
         questions=take(own, "questions", int, place, None),
         corpus=take(own, "corpus", str, place, ""),
         calibration=take(own, "calibration", str, place, ""),
+        calibrate_on=take(own, "calibrate_on", int, place, 300),
         percent=take(own, "percent", bool, place, False),
         calls=cast("Counted", calls),
+        pairs=None if pairs is None else flatten(pairs),
         extras=_names(own, "extras", place),
         show=_names(own, "show", place),
         rehearse=flatten(take(own, "rehearse", dict, place, {})),
@@ -246,8 +260,8 @@ def _on(table: object, place: str) -> On:
         raise InvalidSetting(
             f"{place}, on: got {table!r:.80}, expected a table of {', '.join(one.name for one in fields(On))}."
         )
-    texts = {key: take(table, key, str, f"{place}, on") for key in table if key != "settings"}
-    return On(**texts, settings=flatten(take(table, "settings", dict, f"{place}, on", {})))
+    given: dict[str, Any] = {key: flatten(take(table, key, dict, f"{place}, on", {})) for key in ("settings", "pairs")}
+    return On(**given | {key: take(table, key, str, f"{place}, on") for key in table if key not in given})
 
 
 def _training(table: object, place: str) -> Training:

@@ -8,11 +8,14 @@
     home = "https://..."                 # the official page
     get = "which file of it, and what to do with it"
     licence = "CC BY 4.0"
+    source = "its page on ..."           # where licence, sizes and prices come from
+    unverified = true                    # optional: some of that is from memory
     rehearse = "lab:two_hop"             # the laboratory's questions of the same form
     answerable = true                    # optional: only questions with an answer
 
-``[corpus.NAME]``, ``[graph.NAME]`` have ``files`` and ``index``, the folder that is built of them; ``[model."ID"]``, also of
-encoders and re-rankers, has ``billions`` of parameters, and ``gated = true`` where the licence has to be accepted first.
+``[corpus.NAME]``, ``[graph.NAME]`` have ``files`` and ``index``, the folder that is built of them, a corpus with ``fields``
+(``gnothi index build --fields``); ``[model."ID"]``, also of encoders and re-rankers, has ``billions`` of parameters, and
+``gated = true`` where the licence has to be accepted first.
 ``gigabytes`` are downloaded, ``disk`` is what is built of them, ``count`` and ``count_training`` are questions (of a corpus:
 passages), and ``price`` is in dollars for a million tokens that are read, and written.
 """
@@ -41,6 +44,8 @@ class Resource:
     home: str
     get: str
     licence: str
+    source: str
+    unverified: bool = False
     questions: str = ""
     training: str = ""
     beside: tuple[str, ...] = ()
@@ -49,6 +54,7 @@ class Resource:
     answerable: bool = False
     files: tuple[str, ...] = ()
     index: str = ""
+    fields: str = ""
     encoder: str = ""
     question_encoder: str = ""
     templates: str = ""

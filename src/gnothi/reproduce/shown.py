@@ -11,8 +11,9 @@ from gnothi.config import as_text
 from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, definitions, paragraph
 from gnothi.reproduce import tables
+from gnothi.reproduce.estimate import rent
 from gnothi.reproduce.outcome import Outcome
-from gnothi.reproduce.recipe import Recipe, papers
+from gnothi.reproduce.recipe import On, Recipe, papers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from gnothi.reproduce.work import Outlook
 
 _VERSIONS = "models and libraries may have other versions than the paper's"
+_READING = (
+    "Shares lie between 0 and 1. In brackets are 95 % intervals. Ours less paper has a wider one than ours alone, for the "
+    "paper's figure is of a sample, too. p is of a paired test: whether the row differs from the one named in the head, on our "
+    "questions."
+)
 REHEARSAL = "A rehearsal: another model and other questions than the paper's. It shows that every step runs, and nothing else."
 
 
@@ -147,7 +153,7 @@ def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
         ("rows", ", ".join(row.label for row in study.variants)),
         ("data sets", "; ".join(one.title for one in recipe.data)),
         ("questions", how),
-        ("model", study.model or "lab"),
+        ("model", ", ".join(dict.fromkeys(recipe.on.get(one.name, On()).model or study.model or "lab" for one in recipe.data))),
         ("learnt first", ", ".join(f"{one.name} (gnothi train {one.kind})" for one in recipe.trainings)),
         ("note", " ".join(study.note.split())),
     ]
@@ -171,6 +177,8 @@ def described(recipe: Recipe, outlook: Outlook | None) -> Iterator[str]:
         if need.warning:
             yield f"warning: {need.warning}"
     yield f"\n{bill(outlook)}"
+    if unsure := [need.title for need in outlook.needs if need.unverified]:
+        yield f"Not verified, for sizes, licences or prices are from memory: {'; '.join(unsure)}."
     if outlook.estimate:
         yield f"{'' if outlook.lacking or anywhere else 'No file is lacking. '}{outlook.estimate.words}"
 
@@ -181,6 +189,7 @@ def _got(need: Need) -> str:
     parts += [f"About {need.gigabytes:g} GB."] if need.gigabytes else []
     parts += [f"{need.disk:g} GB more on disk for what is built of it."] if need.disk else []
     parts += [f"Licence: {need.licence}{', gated: accept it on its page first' if need.gated else ''}."] if need.licence else []
+    parts += ["Not verified."] if need.unverified else []
     return " ".join(parts)
 
 
@@ -189,7 +198,15 @@ def bill(outlook: Outlook) -> str:
     cost = outlook.estimate
     said = [f"about {outlook.gigabytes:.0f} GB to download", f"{outlook.disk:.0f} GB on disk"]
     if cost and cost.hours:
-        said.append(f"{cost.hours:,.0f} GPU hours" + (f" ({cost.learning:,.0f} of them learning)" if cost.learning else ""))
+        hours = (
+            f"{cost.hours:,.0f} GPU hours"
+            if cost.hours >= 1.5
+            else "about 1 GPU hour"
+            if cost.hours >= 0.5
+            else "less than 1 GPU hour"
+        )
+        learning = f"; {cost.learning:,.0f} of them learning" if cost.learning and cost.learning >= 0.5 else ""
+        said.append(f"{hours} ({rent(cost.hours)}{learning})")
     if cost and cost.dollars != 0:
         said.append("an API of unknown price" if cost.dollars is None else f"${cost.dollars:,.0f} of API")
     return ", ".join(said)
@@ -232,10 +249,10 @@ def conclusion(found: Outcome) -> str:
 
 
 def markdown(found: Outcome) -> list[str]:
-    lines = [f"{found.title} ({found.source}); {', '.join(found.models)}.", ""]
+    lines = [f"{found.title} ({found.source}); {', '.join(found.models)}.", "", _READING, ""]
     for one in found.data:
         lines += [f"**{one.title}**: {counted(one.questions, 'question')}", "", *tables.outcome(one).markdown(), ""]
-    return [*lines, *(text for text in (conclusion(found), found.note) if text)]
+    return [*lines, conclusion(found), *(["", found.note] if found.note else [])]
 
 
 def show(console: Console, found: Outcome) -> None:

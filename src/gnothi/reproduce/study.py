@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 _RESOURCES = ("model", "index", "graph")
 _STUDY_TEXTS = ("title", "source", "note", "dataset", "metric", "full", "axis", *_RESOURCES)
-MEASURED = (*METRICS, "retrievals", "model_calls", "paper_calls", "tokens", "seconds")
+MEASURED = (*METRICS, "retrievals", "model_calls", "paper_calls", "paper_tokens", "tokens", "seconds")
 """What a paper's figure may be of."""
 _VARIANT_TEXTS = ("label", "method", "group", "note", "series", *_RESOURCES)
 

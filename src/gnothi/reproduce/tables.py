@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 NAMES = {
     "em": "EM", "f1": "F1", "accuracy": "acc.", "retrievals": "searches", "model_calls": "requests", "paper_calls": "calls",
-    "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched", "gate_auroc": "AUROC",
+    "paper_tokens": "tokens without judges", "tokens": "tokens", "seconds": "seconds", "retrieval_rate": "searched",
+    "gate_auroc": "AUROC",
 }  # fmt: skip
 
 
@@ -119,7 +120,8 @@ def show(console: Console, found: Table) -> None:
 
 
 def outcome(one: OnData) -> table_form.Table:
-    """Of every row and metric the paper's figure, and ours; what the metric differs by from the full method."""
+    """Of every row and metric the paper's figure, and ours; what the metric differs by from the full method. Rows stand under
+    headings of their groups."""
     columns = [Column("")]
     for metric in one.metrics:
         form, name = _form(metric), NAMES[metric]
@@ -131,10 +133,12 @@ def outcome(one: OnData) -> table_form.Table:
         Column("p", CHANCE, terminal=False),
     ]
     rows = []
-    for row in one.rows:
-        cells = [value for cell in row.cells for value in _three(cell)]
-        test = row.difference
-        rows.append(Row((row.label, *cells, *((Value(test.difference, test.interval), test.p) if test else ("", "")))))
+    for group in dict.fromkeys(row.group for row in one.rows):
+        rows += [Row((group,), "italic")] if group else []
+        for row in (row for row in one.rows if row.group == group):
+            cells = [value for cell in row.cells for value in _three(cell)]
+            test = row.difference
+            rows.append(Row((row.label, *cells, *((Value(test.difference, test.interval), test.p) if test else ("", "")))))
     return table_form.Table(columns, rows)
 
 

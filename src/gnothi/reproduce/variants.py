@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gnothi import config
@@ -38,10 +38,15 @@ class PlannedStudy:
 
 
 def plan_study(
-    study: Study, given: Request, only: Sequence[str] = (), calibrations: Sequence[Calibration] = ()
+    study: Study,
+    given: Request,
+    only: Sequence[str] = (),
+    calibrations: Sequence[Calibration] = (),
+    chosen_later: Collection[str] = (),
 ) -> PlannedStudy:
     """What is to be run of a study. Model, index and graph of ``given`` win over the study's, not over a variant's; its methods
-    do not count. ``only`` are labels, beside which the full method is always run.
+    do not count. ``only`` are labels, beside which the full method is always run; ``chosen_later`` those of variants whose
+    threshold is yet to be chosen.
 
     Raises UnknownName or InvalidSetting for methods, settings and labels, naming the study and the variant, and for a
     calibration that is for none of them.
@@ -57,7 +62,7 @@ def plan_study(
         reason = _lacks(variant, settings)
         if not reason:
             plan = _planned(study, variant, replace(given, settings=settings), calibrations)
-            reason = _lacks_threshold(plan)
+            reason = "" if variant.label in chosen_later else _lacks_threshold(plan)
         if reason:
             left_out[variant.label] = reason
         else:

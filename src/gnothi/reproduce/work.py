@@ -20,6 +20,7 @@ from gnothi.reproduce.running import claimed_runs, table
 from gnothi.reproduce.variants import PlannedStudy, plan_study
 from gnothi.runs.rows import Row
 from gnothi.session.execute import execute
+from gnothi.session.plan import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ def check(job: Job) -> list[PlannedStudy]:
 
 
 def _planned(job: Job, found: list[Part]) -> dict[str, PlannedStudy]:
-    return {part.name: plan_study(part.study, part.request, part.only, job.calibrations) for part in found}
+    later = {label for label, row in job.recipe.rows.items() if row.calibrate}
+    return {part.name: plan_study(part.study, part.request, part.only, job.calibrations, later) for part in found}
 
 
 def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Outcome:
@@ -98,18 +100,28 @@ def _run(job: Job, watching: Watching | None, budget: Budget | None) -> tuple[li
                     learning.learn(part, training, watching)
                     done.add(folder)
         planned = [learning.calibrate(part, one, watching) for part, one in zip(found, check(job), strict=True)]
+        if job.recipe.pairs is not None:
+            asked = [learning.pairs(part, watching, budget) for part in found]
+            planned = [learning.judging(one, own) for one, own in zip(planned, asked, strict=True)]
+            watching.step("rows")
+            return found, *_answered(job, found, planned, asked, watching, budget)
         watching.step("rows")
-    return found, *_answered(job, found, planned, watching, budget)
+    return found, *_answered(job, found, planned, [part.asked() for part in found], watching, budget)
 
 
 def _answered(
-    job: Job, found: list[Part], planned: list[PlannedStudy], watching: Watching, budget: Budget | None
+    job: Job,
+    found: list[Part],
+    planned: list[PlannedStudy],
+    asked: list[Asked],
+    watching: Watching,
+    budget: Budget | None,
 ) -> tuple[list[Table], list[list[list[Row]]]]:
     """All rows of all data sets at once, so that each model is opened once."""
     with contextlib.ExitStack() as stack:
         runs = [
-            stack.enter_context(claimed_runs(plans, part.asked(), job.execution, part.folder))
-            for part, plans in zip(found, planned, strict=True)
+            stack.enter_context(claimed_runs(plans, questions, job.execution, part.folder))
+            for part, plans, questions in zip(found, planned, asked, strict=True)
         ]
         rows = iter(asyncio.run(execute([one for own in runs for one in own], watching.answering, budget=budget)))
         answers = [[next(rows) for _ in own] for own in runs]

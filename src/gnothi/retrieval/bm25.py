@@ -3,6 +3,7 @@
 Score (Robertson and Zaragoza, 2009, section 3.3; tantivy's constants k1 = 1.2, b = 0.75): the sum over query terms of
 ln(1 + (N - n + 0.5) / (n + 0.5)) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length)), the length rounded to
 tantivy's one-byte scale (exact up to 40 terms). Deleted passages count in N, n and the mean until tantivy merges them away.
+With ``fields`` best title and text have such a score each (``analysis.Fields``); N counts passages without a title, too.
 """
 
 from __future__ import annotations
@@ -13,22 +14,26 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import tantivy
 
 from gnothi.errors import GnothiError, IndexUnavailable
+from gnothi.protocols import Count
 from gnothi.retrieval import analysis, languages
 from gnothi.retrieval.filtering import Narrows
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.folder import is_panic, read_manifest
 from gnothi.retrieval.results import check_k, ranked
-from gnothi.retrieval.shards import Stamps, check_distinct, commit_stamps, common_language, open_engine
+from gnothi.retrieval.shards import Stamps, check_distinct, commit_stamps, common, open_engine
 from gnothi.types import Passage, ScoredPassage, encodable
 
 # Equal passages in different segments can differ in the last bits of a float32; rounding makes them tie.
 _DECIMALS = 4
 _SPARE = 32
 _PAGE = 10_000
+_COUNTED = 500
+"""Passages that are read to count a phrase."""
 _MEMORY_WRITER_BYTES = 15_000_000
 
 
@@ -43,10 +48,11 @@ class BM25Index(Narrows):
         folders: Sequence[Path] = (),
         stamps: Stamps = (),
         language: str = languages.DEFAULT,
+        fields: analysis.Fields = "cross",
     ) -> None:
         self._index = index
         self._schema = index.schema
-        self._language = language
+        self._language, self._fields = language, fields
         self._name = name
         self._folders = folders
         self._stamps = stamps
@@ -59,7 +65,7 @@ class BM25Index(Narrows):
 
         Raises IndexUnavailable when there is no index, one of another version, or one that cannot be read."""
         folders = [Path(path) for path in paths]
-        language = common_language({folder: read_manifest(folder).language for folder in folders})
+        language, fields = common({folder: read_manifest(folder) for folder in folders})
         for folder in folders:
             if not (folder / "meta.json").exists():
                 raise IndexUnavailable(
@@ -68,15 +74,22 @@ class BM25Index(Narrows):
         name = name or str(paths[0])
         stamps = commit_stamps(folders)  # before the files are opened: a commit in between is seen by the first search
         with _reading(name):
-            return cls(open_engine(folders, language), name, folders, stamps, language)
+            return cls(open_engine(folders, language), name, folders, stamps, language, fields)
 
     @classmethod
-    def in_memory(cls, passages: Iterable[Passage], name: str = "memory", language: str = languages.DEFAULT) -> BM25Index:
+    def in_memory(
+        cls,
+        passages: Iterable[Passage],
+        name: str = "memory",
+        language: str = languages.DEFAULT,
+        fields: analysis.Fields = "cross",
+    ) -> BM25Index:
         """For small corpora: nothing is written. Of passages with the same id the last one stays. Raises IndexUnavailable where
         the system gives too little memory."""
-        index = tantivy.Index(analysis.schema(language))
+        index = tantivy.Index(analysis.schema(language, fields))
         analysis.register(index, language)
-        documents = [analysis.document(one, "", language) for one in {passage.id: passage for passage in passages}.values()]
+        kept = {passage.id: passage for passage in passages}
+        documents = [analysis.document(one, "", language, fields) for one in kept.values()]
         try:
             writer = index.writer(_MEMORY_WRITER_BYTES, 1)
             for document in documents:
@@ -84,7 +97,7 @@ class BM25Index(Narrows):
             writer.commit()
             writer.wait_merging_threads()
             index.reload()
-            return cls(index, name, language=language)
+            return cls(index, name, language=language, fields=fields)
         except ValueError as error:
             raise IndexUnavailable(
                 f"the index {name} cannot be made in memory: {error}. It takes some memory and a few threads: close other "
@@ -131,10 +144,33 @@ class BM25Index(Narrows):
             return ()
         searcher = self._current()
         with _reading(self._name):
-            asked = analysis.query(searcher, self._schema, encodable(query), self._language)
+            asked = analysis.query(searcher, self._schema, encodable(query), self._language, self._fields)
             if asked is None:
                 return ()
             return self._top(searcher, analysis.among(self._index, asked, filters) if filters else asked, k)
+
+    def counter(self, filters: Filters = ()) -> Count:
+        async def count(phrases: Sequence[str]) -> int:
+            return await asyncio.to_thread(self.count_blocking, phrases, filters)
+
+        return count
+
+    def count_blocking(self, phrases: Sequence[str], filters: Filters = ()) -> int:
+        """Passages that hold all of the phrases, each as neighbouring words (by their stems) in title or text. Where more than
+        500 passages hold all the words, 500 are read, and their share is taken of all: of these at least one."""
+        searcher = self._current()
+        wanted = [analysis.words(encodable(phrase), self._language) for phrase in phrases]
+        if not wanted or not all(wanted):
+            return 0
+        with _reading(self._name):
+            asked = analysis.all_of(self._schema, [encodable(phrase) for phrase in phrases], self._language, self._fields)
+            having: Any = searcher.search(
+                analysis.among(self._index, asked, filters) if filters else asked, limit=_COUNTED, count=True
+            )
+            found = [analysis.passage(searcher.doc(address)) for _, address in having.hits]
+        held = sum(analysis.holds(one, wanted, self._language) for one in found)
+        number = int(having.count or 0)
+        return held if number <= len(found) else max(1, round(number * held / len(found)))
 
     async def keys(self) -> list[str]:
         with _reading(self._name):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
 from gnothi.retrieval import left_out
+from gnothi.retrieval.analysis import as_fields
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
@@ -69,6 +70,7 @@ def build(
     title_key: str = "",
     id_key: str = "",
     language: str = "",
+    fields: str = "",
     keep_missing: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
@@ -78,13 +80,14 @@ def build(
 
     ``words`` is the length of a passage, 0 for never cutting. ``text_key``, ``title_key`` and ``id_key`` name the keys of
     records; empty, they are found by each file's first record. ``language`` is that of Latin words, of
-    ``retrieval.languages``: of a new index English, of another its own. Raises InvalidInput for a named file or a record in it
+    ``retrieval.languages``: of a new index English, of another its own; ``fields`` says how title and text count
+    (``retrieval.analysis.Fields``: of a new index cross). Raises InvalidInput for a named file or a record in it
     that cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when it cannot be written. An interrupt
     keeps what was read.
     """
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
-    opened = target(out, memory_mb, language and named(language))
+    opened = target(out, memory_mb, language and named(language), fields and as_fields(fields))
     here = Path(out)
     there = survey(sources, here, FORMATS)
     with opened as found:

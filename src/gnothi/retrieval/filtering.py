@@ -7,7 +7,8 @@ from typing import Protocol, runtime_checkable
 
 from gnothi import events
 from gnothi.errors import InvalidSetting
-from gnothi.protocols import Retriever
+from gnothi.protocols import Count, Retriever
+from gnothi.retrieval.counting import counter
 from gnothi.retrieval.filters import Filters
 from gnothi.types import ScoredPassage
 
@@ -70,6 +71,9 @@ class Narrowed:
 
     def filtered(self, filters: Filters) -> Retriever:
         return Narrowed(self._retriever, (*self._filters, *filters))
+
+    def counter(self, filters: Filters = ()) -> Count:
+        return counter(self._retriever, (*self._filters, *filters))
 
     async def aclose(self) -> None:
         """The retriever is whoever's opened it."""

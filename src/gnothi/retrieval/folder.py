@@ -14,7 +14,7 @@ from typing import Any
 
 from gnothi.errors import MALFORMED, GnothiError, IndexUnavailable, InvalidSetting
 from gnothi.files import meant, regular
-from gnothi.retrieval.analysis import FORMAT_VERSION
+from gnothi.retrieval.analysis import FORMAT_VERSION, Fields, as_fields
 from gnothi.retrieval.languages import DEFAULT, named
 from gnothi.retrieval.stores import Damaged
 from gnothi.version import __version__
@@ -41,7 +41,7 @@ INDEX = Kind("gnothi-bm25", FORMAT_VERSION, "index", "an index", "gnothi index b
 class Manifest:
     """``complete`` is False while a build is under way, and stays so when it was interrupted. ``content`` changes with every
     passage put or deleted, and is the same after the same ones in the same order; empty where nobody kept count.
-    ``language`` is that of its Latin words."""
+    ``language`` is that of its Latin words, ``fields`` how title and text count."""
 
     passages: int = 0
     complete: bool = False
@@ -49,6 +49,7 @@ class Manifest:
     format: str = INDEX.format
     version: int = FORMAT_VERSION
     language: str = DEFAULT
+    fields: Fields = "cross"
     created_by: str = __version__
 
 
@@ -70,20 +71,26 @@ def read_manifest(path: Path) -> Manifest:
             complete=bool(raw["complete"]),
             content=str(raw.get("content", "")),
             language=named(raw["language"]),
+            fields=as_fields(raw.get("fields", "cross")),
             created_by=str(raw["created_by"]),
         )
     except (*MALFORMED, InvalidSetting):
         raise damaged(path, INDEX, f"a field of {FILE} is missing or of the wrong type") from None
 
 
-def prepare(path: Path, language: str = "") -> Manifest:
-    """``prepare_folder`` for an index. Raises InvalidSetting for another language than it was begun with."""
-    prepare_folder(path, INDEX, Manifest(language=language or DEFAULT))
+def prepare(path: Path, language: str = "", fields: str = "") -> Manifest:
+    """``prepare_folder`` for an index. Raises InvalidSetting for another language, or other fields, than it was begun with."""
+    prepare_folder(path, INDEX, Manifest(language=language or DEFAULT, fields=as_fields(fields or "cross")))
     found = read_manifest(path)
     if language not in ("", found.language):
         raise InvalidSetting(
             f"<--language>: got {language}, and the index {path} was begun with {found.language}: its words have one kind of "
             f"stems. Leave <--language> out, or build into a new folder."
+        )
+    if fields not in ("", found.fields):
+        raise InvalidSetting(
+            f"<--fields>: got {fields}, and the index {path} was begun with {found.fields}. Leave <--fields> out, or build "
+            "into a new folder."
         )
     return found
 

@@ -23,6 +23,7 @@ import tantivy
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.files import utf8
 from gnothi.retrieval import analysis, stores
+from gnothi.retrieval.folder import Manifest
 from gnothi.types import ScoredPassage
 
 Stamps = tuple[tuple[int, int], ...]
@@ -54,16 +55,18 @@ def commit_stamps(folders: Sequence[Path]) -> Stamps:
     return tuple(map(_stamp, folders))
 
 
-def common_language(languages: Mapping[Path, str]) -> str:
-    """Of the indexes in these folders. Raises InvalidSetting where they have several: a word has one stem in a search."""
-    (first, language), *others = languages.items()
+def common(manifests: Mapping[Path, Manifest]) -> tuple[str, analysis.Fields]:
+    """Language and fields of the indexes in these folders. Raises InvalidSetting where they have several: a word has one stem
+    and one rarity in a search."""
+    (first, one), *others = manifests.items()
     for folder, other in others:
-        if other != language:
-            raise InvalidSetting(
-                f"shards are searched as one index, of one language: {first} was built with <--language {language}>, {folder} "
-                f"with <--language {other}>. Build one of them again with the other's."
-            )
-    return language
+        for flag, ours, theirs in (("language", one.language, other.language), ("fields", one.fields, other.fields)):
+            if theirs != ours:
+                raise InvalidSetting(
+                    f"shards are searched as one index: {first} was built with <--{flag} {ours}>, {folder} with "
+                    f"<--{flag} {theirs}>. Build one of them again with the other's."
+                )
+    return one.language, one.fields
 
 
 def open_engine(folders: Sequence[Path], language: str) -> tantivy.Index:

@@ -18,11 +18,13 @@ from typing import Any, BinaryIO
 
 from gnothi.errors import MALFORMED
 from gnothi.files import all_regular
-from gnothi.retrieval.analysis import BODY, ID, METADATA, ORIGIN, TERMS, UNITS
+from gnothi.retrieval.analysis import ID, METADATA, ORIGIN, PAIRS, TERMS
 
 _META = "meta.json"
 _SEGMENT = re.compile(r"[0-9a-f]{32}")
-_STORED = {ID: True, ORIGIN: True, BODY: True, UNITS: False, METADATA: True, TERMS: False}
+_ALL = {ID: True, ORIGIN: True, METADATA: True, TERMS: False}
+_STORED = [_ALL | {name: name == words for words, units in pairs for name in (words, units)} for pairs in PAIRS.values()]
+"""Of each kind of ``Fields``."""
 _FORMAT = 7
 """The layout of tantivy's files that is known here; of others tantivy itself has to tell."""
 _END = struct.Struct("<II")  # how long the JSON before it is, and a mark
@@ -52,8 +54,8 @@ def check(folder: Path, writes: bool = False) -> None:
         return
     except MALFORMED as error:
         raise ValueError(f"{_META} is not what tantivy writes ({type(error).__name__}: {error})") from None
-    if stored != _STORED:
-        raise ValueError(f"{_META} tells of the fields {stored!r:.100}, expected {_STORED}")
+    if stored not in _STORED:
+        raise ValueError(f"{_META} tells of the fields {stored!r:.100}, expected {_STORED[0]}")
     for name, deleted in names.items():
         _check_store(folder / f"{name}.store")
         for kind in ("store", *_SUMMED, *deleted) if writes else ("store",):

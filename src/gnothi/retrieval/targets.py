@@ -70,12 +70,12 @@ def check_built(out: str | os.PathLike[str]) -> None:
         raise IndexUnavailable(f"{os.fspath(out)}: nothing that `gnothi index build` filled is there. Check the name.")
 
 
-def target(out: str | os.PathLike[str], memory_mb: int, language: str = "") -> AbstractContextManager[Target]:
+def target(out: str | os.PathLike[str], memory_mb: int, language: str = "", fields: str = "") -> AbstractContextManager[Target]:
     """A folder, or what SCHEME:ARGUMENT names. Raises UnknownName, or InvalidSetting for a kind that is only searched, or has a
-    ``language`` of its own; entering it raises IndexUnavailable."""
+    ``language`` or ``fields`` of its own; entering it raises IndexUnavailable."""
     name, argument = split(RETRIEVERS, os.fspath(out))
     if not name:
-        return _folder(Path(out), memory_mb, language)
+        return _folder(Path(out), memory_mb, language, fields)
     scheme = as_scheme(RETRIEVERS.find(name))
     if scheme.target is None:
         raise InvalidSetting(
@@ -85,14 +85,19 @@ def target(out: str | os.PathLike[str], memory_mb: int, language: str = "") -> A
         raise InvalidSetting(
             f"<--language> is for an index in a folder: {name}:... cuts and stems words by its own settings. Leave it out."
         )
+    if fields:
+        raise InvalidSetting(
+            "<--fields> is for an index in a folder. Leave it out; Elasticsearch and OpenSearch take it where they are "
+            f'searched: fields = "{fields}" in the file that describes the index.'
+        )
     opened: AbstractContextManager[Target] = scheme.target(argument)
     return opened
 
 
 @contextmanager
-def _folder(folder: Path, memory_mb: int, language: str) -> Iterator[Target]:
+def _folder(folder: Path, memory_mb: int, language: str, fields: str) -> Iterator[Target]:
     if not (folder / "meta.json").exists():
         (folder / FILE).unlink(missing_ok=True)  # it tells of passages that are gone
-    with IndexWriter(folder, memory_mb, language) as writer, closing(FolderLedger(folder)) as ledger:
+    with IndexWriter(folder, memory_mb, language, fields) as writer, closing(FolderLedger(folder)) as ledger:
         ledger.recover_from(folder / BEGUN)
         yield Target(writer, ledger, writer.language)

@@ -10,7 +10,8 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.own_code import running
-from gnothi.protocols import KnowledgeGraph, Reranker, Retriever
+from gnothi.protocols import Count, KnowledgeGraph, Reranker, Retriever
+from gnothi.retrieval.counting import counter
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
@@ -46,6 +47,9 @@ class Traced(_Wrapper[Retriever]):
 
     def filtered(self, filters: Filters) -> Retriever:
         return Traced(filtered(self._wrapped, filters))
+
+    def counter(self, filters: Filters = ()) -> Count:
+        return counter(self._wrapped, filters)
 
     async def keys(self) -> Sequence[str] | None:
         """Of the metadata of all passages; None where nobody tells."""
@@ -103,6 +107,9 @@ class Reranked:
 
     def filtered(self, filters: Filters) -> Retriever:
         return Reranked(filtered(self._retriever, filters), self._reranker, self._depth)
+
+    def counter(self, filters: Filters = ()) -> Count:
+        return counter(self._retriever, filters)
 
     async def aclose(self) -> None:
         await gather(self._retriever.aclose(), self._reranker.aclose())

@@ -37,10 +37,12 @@ class IndexWriter:
 
     ``put`` replaces a passage of the same id. Raises IndexUnavailable when the folder is not ours, another writer is at work,
     or the disk is full; the last commit is intact in each case. InvalidSetting for another ``language`` (of
-    ``retrieval.languages``) than the index has; "" is its own.
+    ``retrieval.languages``) than the index has, or other ``fields`` (``analysis.Fields``); "" are its own.
     """
 
-    def __init__(self, path: str | os.PathLike[str], memory_mb: int = DEFAULT_MEMORY_MB, language: str = "") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], memory_mb: int = DEFAULT_MEMORY_MB, language: str = "", fields: str = ""
+    ) -> None:
         if memory_mb < LEAST_MEMORY_MB:
             raise InvalidSetting(f"memory for building an index: got {memory_mb} MB, expected at least {LEAST_MEMORY_MB}.")
         self.path = Path(path)
@@ -49,9 +51,10 @@ class IndexWriter:
         self._begun: set[str] = set()
         self._lost: set[str] = set()
         with disk_errors(self.path):
-            self.language = prepare(self.path, language).language
+            found = prepare(self.path, language, fields)
+            self.language, self._fields = found.language, found.fields
             stores.check(self.path, writes=True)
-            self._index = tantivy.Index(analysis.schema(self.language), path=utf8(self.path))
+            self._index = tantivy.Index(analysis.schema(self.language, self._fields), path=utf8(self.path))
             analysis.register(self._index, self.language)
             self._index.config_reader("manual")
             self._writer = self._locked(max(_LEAST_BUFFER, (memory_mb - _OTHER_MEMORY_MB) * 1_000_000))
@@ -131,7 +134,7 @@ class IndexWriter:
                 return "standing"
             self._cover(passage.id, origin)
             self._active.delete_documents_by_term(analysis.ID, passage.id)
-        self._active.add_document(analysis.document(passage, origin, self.language))
+        self._active.add_document(analysis.document(passage, origin, self.language, self._fields))
         self._pending[passage.id] = (origin, self._tick())
         self._begun.add(origin)
         self._note("put", *passage.change)

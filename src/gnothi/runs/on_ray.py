@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
-from gnothi.errors import InvalidSetting, MissingDependency
+from gnothi.errors import InvalidSetting, MissingDependency, sentence
 from gnothi.runs.host import Ask, Asked, Host, Open, Told
 from gnothi.runs.remote_worker import Kind, Lost, Place
 
@@ -143,9 +143,10 @@ def _connect(ray: Any, address: str | None) -> None:
         ray.init(address=address, log_to_driver=False, logging_level="warning")
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = f"the cluster of Ray at {address!r}" if address else "Ray on this machine"
+        said = sentence(str(error).strip()[:300] or type(error).__name__)
         raise InvalidSetting(
-            f"<--on>: {where} cannot be reached: {str(error).strip()[:300] or type(error).__name__} Expected the address that "
-            "`ray start --head` printed, as in ray:HOST:6379; `ray status` says whether it is up."
+            f"<--on>: {where} cannot be reached: {said} Expected the address that `ray start --head` printed, as in "
+            "ray:HOST:6379; `ray status` says whether it is up."
         ) from None
 
 

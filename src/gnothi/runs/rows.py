@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from gnothi.errors import origin
+from gnothi.errors import recorded
 from gnothi.events import Decided, Event, Filtered, Gauge, Gauged, ModelCall, Partial, Picked, Usage, found_nothing
 from gnothi.metrics import score
 from gnothi.runs.answer_stages import reached
@@ -126,9 +126,7 @@ def answered(method: str, question: Question, answer: Answer, events: Iterable[E
 
 
 def failure(method: str, question: Question, error: Exception, events: Iterable[Event], seconds: float) -> Row:
-    raised = origin(error)
-    described = {"type": type(raised).__name__, "message": str(raised) or repr(raised)}
-    return Row(error=described, **_shared(method, question, list(events), seconds))
+    return Row(error=recorded(error), **_shared(method, question, list(events), seconds))
 
 
 def _shared(method: str, question: Question, events: list[Event], seconds: float) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gnothi.concurrency import gather
-from gnothi.errors import TooManyFailures
+from gnothi.errors import TooManyFailures, reason, sentence
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.outcomes import Answering, Outcome, outcome
 from gnothi.runs.rows import Row
@@ -83,9 +83,8 @@ async def run(works: Sequence[Work], *, concurrency: int = CONCURRENCY) -> list[
 
 
 def _hopeless(failures: int, row: Row, folder: RunFolder) -> str:
-    error = row.error or {}
     return (
         f"stopped: {failures} questions failed, the last one ({row.question_id}, method {row.method}) with "
-        f"{error.get('type')}: {error.get('message')} What is finished is kept in {folder.path}: remove the cause and give the "
-        "same command again, or allow more with <--max-failures>."
+        f"{sentence(reason(row.error or {}))} What is finished is kept in {folder.path}: remove the cause and give the same "
+        "command again, or allow more with <--max-failures>."
     )

@@ -16,6 +16,7 @@ from gnothi.report.numbers import counted, number
 from gnothi.seeding import question_scope
 from gnothi.session.plan import Plan
 from gnothi.session.resources import Opened
+from gnothi.signals.assessment import STOPS_EARLY
 from gnothi.types import Answer, Passage, Question
 
 
@@ -149,7 +150,7 @@ def probability_wrong(plan: Plan, seen: Sequence[Event]) -> float | None:
         return None
     decided = [event for event in seen if isinstance(event, Decided) and event.kind == "retrieve"]
     scores = [event.score for event in decided if event.signal == plan.calibration.signal and event.score is not None]
-    stops = plan.methods[0].values.get("schedule", "at_once") != "at_once"
+    stops = plan.methods[0].values.get("schedule") in STOPS_EARLY
     if Usage.of(seen).retrievals or stops or not scores or len(scores) < len(decided):
         return None
     return plan.calibration.probability_wrong(max(scores))

@@ -37,6 +37,9 @@ class Watch:
     def opening(self, what: str) -> None:
         """``what`` is being opened, which may take a while."""
 
+    def paying(self, budget: Budget) -> None:
+        """Models behind an API are asked: ``budget`` says what they are paid, now and at the end."""
+
     def asking(self, total: int, done: int, what: str) -> None:
         """Questions are asked from now on; ``done`` of ``total`` are from before."""
 
@@ -114,6 +117,8 @@ async def execute(
     unfinished = [one for one in runs if one.missing]
     told, progress = False, Progress(runs, watch)
     budget = budget or budget_of(runs[0].plan)
+    if any(one.plan.remote for one in runs):
+        watch.paying(budget)
     try:
         with spending(budget):
             while unfinished:

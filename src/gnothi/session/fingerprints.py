@@ -53,12 +53,14 @@ def _content(protocol: type, spec: str) -> str:
 def _read(protocol: type) -> tuple[str, ...]:
     """The files of a folder that results depend on; others may lie there, too."""
     from gnothi.filtering import complexity, knowledge, learned, reference
+    from gnothi.filtering.likeness import Likeness
     from gnothi.filtering.utility import DemonstrationSource
     from gnothi.signals import entailment, probe, probe_folder
 
     files: dict[type, tuple[str, ...]] = {
         probe.Probe: (probe_folder.HEADER, probe_folder.WEIGHTS, probe_folder.WORDS),
         entailment.Entailment: ("config.json", "model.safetensors"),
+        Likeness: ("config.json", "model.safetensors"),
         complexity.ComplexitySource: (complexity.FILE,),
         learned.GateSource: (learned.FILE,),
         knowledge.KnowledgeSource: (knowledge.HEADER, knowledge.QUESTIONS),

@@ -114,6 +114,8 @@ def uncalibrated(plan: Plan, opened: Opened) -> str | None:
     gate = method.gate
     if gate is None or gate.signal is None or gate.tries or method.always_retrieves:
         return None
+    if registry.counts(gate.signal):  # its threshold is the index's affair, not the model's
+        return None
     usual = registry.find(gate.signal).default_threshold
     speaker = method.speaker(plan.sources.model)
     model = opened.model if speaker == plan.sources.model else opened.others.get((LanguageModel, speaker), speaker)

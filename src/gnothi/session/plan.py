@@ -334,10 +334,10 @@ def check_no_retriever(planned: Sequence[PlannedMethod], model: Any) -> None:
 
 
 def _check_budget(plan: Plan) -> None:
-    """Raises InvalidSetting where costs are limited and none of the models costs anything."""
+    """Raises InvalidSetting where costs are limited and no model costs anything; what an object costs is not known."""
     limits = {"<--max-cost>": plan.max_cost, "<--max-tokens>": plan.max_tokens}
     given = [flag for flag, limit in limits.items() if limit is not None]
-    if given and not plan.remote:
+    if given and not plan.remote and isinstance(plan.sources.model, str):
         raise InvalidSetting(
             f"{given[0]} limits what a model behind an API may cost: got model {name_of(plan.sources.model)!r}, which runs "
             "here and is free; expected openai:NAME. (The length of replies is the setting max_tokens: <--set max_tokens=...>)"

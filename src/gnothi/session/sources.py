@@ -27,7 +27,9 @@ def open_learnt(protocol: type, spec: str) -> Any:
     from gnothi.filtering.complexity import ComplexitySource, open_complexity
     from gnothi.filtering.knowledge import KnowledgeSource, open_knowledge
     from gnothi.filtering.learned import GateSource, open_gate
+    from gnothi.filtering.likeness import Likeness
     from gnothi.filtering.reference import open_reference
+    from gnothi.metrics.bertscore import open_likeness
     from gnothi.signals.entailment import Entailment, open_entailment
     from gnothi.signals.probe import Probe
     from gnothi.signals.probe_folder import open_probe
@@ -35,6 +37,7 @@ def open_learnt(protocol: type, spec: str) -> Any:
     openers: Mapping[type, Any] = {
         Probe: open_probe,
         Entailment: open_entailment,
+        Likeness: open_likeness,
         ComplexitySource: open_complexity,
         GateSource: open_gate,
         KnowledgeSource: open_knowledge,

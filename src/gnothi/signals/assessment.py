@@ -20,7 +20,9 @@ from gnothi.signals.grouping import Groups, Tally, needed
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Prompt
 
-Schedule = Literal["waves", "at_once", "one_by_one"]
+Schedule = Literal["waves", "at_once", "one_by_one", "in_turn"]
+STOPS_EARLY: tuple[Schedule, ...] = ("waves", "one_by_one")
+_SINGLY: tuple[Schedule, ...] = ("one_by_one", "in_turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ class Assessment:
     """Asks several times, groups the answers by meaning and decides.
 
     ``read`` takes the answer out of a reply. ``schedule``: ``waves`` as above; ``at_once`` makes all tries in one request and
-    never stops early; ``one_by_one`` is the procedure as published, with a stop as soon as the outcome is settled. How tries
-    are made never changes whether given answers count as known.
+    never stops early; ``in_turn`` makes all, one after the other, as published; ``one_by_one`` stops as soon as the outcome is
+    settled. How tries are made never changes whether given answers count as known.
 
     Emits Grouped, then Decided with kind ``retrieve``, the disagreement against 1 - alpha, and ``retrieve`` or ``trust``.
     """
@@ -72,15 +74,16 @@ class Assessment:
 
     def _wave(self, tally: Tally) -> int:
         """How many tries to make now; 0 when the outcome is settled."""
-        if self.schedule == "at_once":
-            return self.tries - tally.given
+        left = self.tries - tally.given
+        if self.schedule in ("at_once", "in_turn"):
+            return left if self.schedule == "at_once" else min(left, 1)
         if tally.settled:
             return 0
         return 1 if self.schedule == "one_by_one" else tally.needed - tally.largest
 
     async def _group(self, question: str, groups: Groups, answers: Sequence[str]) -> None:
         """Add the answers in order. What the judge may be asked of a wave is asked at once, before the grouping needs it."""
-        pairs = [] if self.schedule == "one_by_one" else _pairs(groups, answers)
+        pairs = [] if self.schedule in _SINGLY else _pairs(groups, answers)
         same = await gather(*(self.judge(question, *pair) for pair in pairs))
         verdicts = {(normalized(one), normalized(other)): verdict for (one, other), verdict in zip(pairs, same, strict=True)}
 

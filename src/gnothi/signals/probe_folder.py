@@ -141,7 +141,7 @@ def _task(data: Any) -> Task | None:
         )
         for one in data["demonstrations"]
     )
-    return Task(data["name"], data["instruction"], demonstrations, data["answer_label"])
+    return Task(data["name"], data["instruction"], demonstrations, data["answer_label"], data.get("form", ""))
 
 
 def _weights(path: Path) -> Logistic:

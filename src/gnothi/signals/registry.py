@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from gnothi.config import Named
 from gnothi.errors import InvalidSetting
+from gnothi.protocols import Count
 from gnothi.registry import Registry
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.entailment import Entailment
@@ -28,6 +29,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "alpha": ("alpha",),
     "probe": ("probe",),
     "entailment": ("entailment",),
+    "count": ("corpus",),
 }
 """What a signal may take (``takes``), and the settings that say it."""
 
@@ -38,7 +40,7 @@ def names() -> tuple[str, ...]:
 
 def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
     """The name by which settings and records know a signal. One given as an object, as a function, or as ``module:object``
-    becomes known by its own name.
+    is known by its own name to who gave it: no other run or Rag of this process measures it.
 
     Raises InvalidSetting for an object that is no signal, or where its name is another's; BrokenPlugin for a module that cannot
     be imported."""
@@ -54,7 +56,7 @@ def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
         )
     if found.name in SIGNALS and type(found) is SIGNALS.find(found.name) and is_dataclass(found) and not fields(found):
         return str(found.name)  # nothing to set: it is what the name stands for
-    return SIGNALS.add(found.name, found)
+    return SIGNALS.bound(found.name, found)
 
 
 SignalName = Annotated[str, Named(names, name_of)]
@@ -73,26 +75,33 @@ def create(
     alpha: float = 1e-3,
     probe: Probe | None = None,
     entailment: Entailment | None = None,
+    count: Count | None = None,
 ) -> Signal:
     """The signal of that name; what it has no use for (the state, for a signal of texts) is left aside.
 
-    Raises UnknownName, or InvalidSetting for one that reads a probe and gets none."""
+    Raises UnknownName, or InvalidSetting for one that reads a probe, or counts in an index, and gets none."""
     signal, used = find(name), takes(name)
     if not isinstance(signal, type):
         return signal
     if probe is None and "probe" in used:
         raise InvalidSetting(lacks_probe(name_of(name)))
+    if count is None and "count" in used:
+        raise InvalidSetting(
+            f"signal {name_of(name)!r} counts names in an index, and got none. Give one, made by `gnothi index build`, with "
+            f"<--set {SECTION}.corpus=PATH>."
+        )
     settings = {"sampling": sampling or Sampling(), "state": state or StateSpec(), "alpha": alpha, "probe": probe}
-    settings["entailment"] = entailment
+    settings |= {"entailment": entailment, "count": count}
     return signal(**{key: value for key, value in settings.items() if key in used})
 
 
 def takes(name: str | Signal) -> frozenset[str]:
-    """Which of ``sampling``, ``state``, ``alpha``, ``probe`` and ``entailment`` it has a use for. Raises UnknownName."""
+    """Which of ``sampling``, ``state``, ``alpha``, ``probe``, ``entailment`` and ``count`` it has a use for. Raises
+    UnknownName."""
     signal = find(name)
     if not isinstance(signal, type) or not is_dataclass(signal):
         return frozenset()
-    return frozenset(item.name for item in fields(signal)) & {"sampling", "state", "alpha", "probe", "entailment"}
+    return frozenset(item.name for item in fields(signal)) & _KEYS.keys()
 
 
 def settings_of(signal: str) -> tuple[str, ...]:
@@ -106,6 +115,11 @@ def reads_probe(name: str | Signal) -> bool:
     return "probe" in takes(name)
 
 
+def counts(name: str | Signal) -> bool:
+    """Whether the signal counts in an index."""
+    return "count" in takes(name)
+
+
 def lacks_probe(name: str, key: str = "signal") -> str:
     """The message for a ``reads_probe`` signal, named by the setting ``key``, without a probe."""
     return (
@@ -115,11 +129,12 @@ def lacks_probe(name: str, key: str = "signal") -> str:
     )
 
 
-def within(capabilities: Capabilities, probe: Probe | None = None) -> tuple[str, ...]:
-    """Names of the signals that a model of these capabilities can give, by itself and with what the probe has learnt."""
+def within(capabilities: Capabilities, probe: Probe | None = None, counted: bool = False) -> tuple[str, ...]:
+    """Names of the signals that a model of these capabilities can give, by itself and with what the probe has learnt;
+    ``counted``: and with an index that counts."""
 
     def possible(name: str, needs: Capabilities) -> bool:
         learnt = not reads_probe(name) or (probe is not None and (not needs.hidden_states or bool(probe.states)))
-        return learnt and not capabilities.lacking(needs)
+        return learnt and (counted or not counts(name)) and not capabilities.lacking(needs)
 
     return tuple(entry.name for entry, signal in SIGNALS.items() if possible(entry.name, signal.needs))

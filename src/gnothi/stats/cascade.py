@@ -7,7 +7,7 @@ that going on would end with, found with regressions that were not fitted on tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from gnothi.errors import InvalidInput
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.benefit import Benefit, Chances, fit_benefit
-from gnothi.stats.guarantee import EPSILON, Guarantee, guaranteed_threshold, promised
+from gnothi.stats.guarantee import EPSILON, Guarantee, guaranteed_threshold
 from gnothi.stats.probabilities import FOLDS, folds_of
 
 Stage = tuple[str, Sequence[int], float]
@@ -265,42 +265,22 @@ def promise(
     epsilon: float = EPSILON,
     seed: int = 0,
 ) -> Promised:
-    """As ``promised_cascade``; raises PromiseRefused, which says what is lacking, where that is None."""
-    found = promised_cascade(cascade, features, first, second, target_error, target_harm, epsilon, seed, guaranteed_threshold)
-    assert found is not None  # it would have been refused
-    return found
-
-
-def promised_cascade(
-    cascade: Cascade,
-    features: ArrayLike,
-    first: ArrayLike,
-    second: ArrayLike,
-    target_error: float | None = None,
-    target_harm: float | None = None,
-    epsilon: float = EPSILON,
-    seed: int = 0,
-    test: Callable[[ArrayLike, ArrayLike, float, float, int], Guarantee | None] = promised,
-) -> Promised | None:
     """Of ``features``, shape (n, d), and whether either answer is right, (n,). The whole of the questions and of ``epsilon`` is
-    spent on a promise that stands alone. None where it cannot be made; raises InvalidInput where evidence is never taken, so
-    that no harm can be tested."""
+    spent on a promise that stands alone. Raises PromiseRefused, which says what is lacking, where it cannot be made;
+    InvalidInput where evidence is never taken, so that no harm can be tested."""
     x, memory, evidence = np.asarray(features, dtype=np.float64), np.asarray(first, bool), np.asarray(second, bool)
     both = target_error is not None and target_harm is not None
     earlier = np.random.default_rng((seed, len(x))).permutation(len(x)) < (len(x) // 2 if both else len(x))
     rest, share = ~earlier if both else earlier, epsilon / 2 if both else epsilon
     harm = errors = None
     if target_harm is not None:
-        harm = test(*_harm(cascade(x[earlier]), memory[earlier], evidence[earlier]), target_harm, share, seed)
-        if harm is None:
-            return None
+        harmed = _harm(cascade(x[earlier]), memory[earlier], evidence[earlier])
+        harm = guaranteed_threshold(*harmed, target_harm, share, seed)
         cascade = replace(cascade, harm=harm.threshold)
     if target_error is not None:
         decided = cascade(x[rest])
         wrong = ~np.where(decided.second, evidence[rest], memory[rest])
-        errors = test(1 - decided.right, wrong, target_error, share, seed)
-        if errors is None:
-            return None
+        errors = guaranteed_threshold(1 - decided.right, wrong, target_error, share, seed)
         cascade = replace(cascade, doubt=errors.threshold)
     return Promised(cascade, harm, errors)
 

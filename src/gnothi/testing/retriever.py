@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gnothi.errors import InvalidSetting
+from gnothi.protocols import Count
+from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
 from gnothi.types import Fact, Mention, Neighbourhood, Passage, ScoredPassage
 
@@ -39,6 +41,17 @@ class ScriptedRetriever:
             item if isinstance(item, ScoredPassage) else ScoredPassage(item, 1 / rank) for rank, item in enumerate(found, 1)
         )
         return ranked(scored, k)
+
+    def counter(self, filters: Filters = ()) -> Count:  # noqa: ARG002
+        """How many of the script's passages hold phrases, letter by letter; filters are left aside."""
+        lists = self._script.values() if isinstance(self._script, Mapping) else [self._script]
+        told = (one.passage if isinstance(one, ScoredPassage) else one for listed in lists for one in listed)
+        passages = {one.id: one for one in told}
+
+        async def count(phrases: Sequence[str]) -> int:
+            return sum(all(one in f"{passage.title} {passage.text}" for one in phrases) for passage in passages.values())
+
+        return count
 
     async def aclose(self) -> None:
         """Nothing to release."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput, RunStopped, TooManyFailures, origin
+from gnothi.errors import InvalidInput, RunStopped, TooManyFailures, reason, recorded, sentence
 from gnothi.events import Usage, record
 from gnothi.runs.journal import Journal, claim, read_lines
 from gnothi.runs.questions import changed
@@ -101,10 +101,10 @@ class Collecting:
         errors = [error for line in self._lines.values() if (error := line.get("error"))]
         if not errors:
             return ""
-        reasons = Counter(f"{error['type']}: {error['message']}" for error in errors)
-        ((reason, times),) = reasons.most_common(1)
+        reasons = Counter(map(reason, errors))
+        ((commonest, times),) = reasons.most_common(1)
         often = "all" if len(reasons) == 1 else f"{times} of them"
-        return f"{len(errors)} of {len(self.questions)} questions failed, {often} with {reason.rstrip('.')}."
+        return f"{len(errors)} of {len(self.questions)} questions failed, {often} with {sentence(commonest)}"
 
     async def collect(
         self,
@@ -161,14 +161,13 @@ async def line_of(name: str, find: Finding, question: Question) -> Line:  # noqa
     except RunStopped:
         raise  # no fault of this question
     except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
-        raised = origin(error)
-        return {"question_id": question.id, "error": {"type": type(raised).__name__, "message": str(raised)}}
+        return {"question_id": question.id, "error": recorded(error)}
     return {"question_id": question.id, **found, "usage": asdict(Usage.of(events))}
 
 
 def _hopeless(failures: int, line: Line, out: Path) -> str:
     return (
-        f"stopped: {failures} questions failed, the last one ({line['question_id']}) with {line['error']['type']}: "
-        f"{line['error']['message']} What is finished is kept in {out}: remove the cause and give the same command again, or "
-        f"allow more with <--max-failures>."
+        f"stopped: {failures} questions failed, the last one ({line['question_id']}) with "
+        f"{sentence(reason(line['error']))} What is finished is kept in {out}: remove the cause and give the same command "
+        "again, or allow more with <--max-failures>."
     )

@@ -19,7 +19,7 @@ from gnothi.models.engine.loading import Declaration, load, no_progress_bars
 from gnothi.models.rendering import Renderer, make_renderer
 from gnothi.models.settings import HereSettings, ModelSettings
 from gnothi.models.special_tokens import EscapeSpecialTokens
-from gnothi.models.wrappers import demonstrated
+from gnothi.models.wrappers import demonstrated, untitled
 from gnothi.prompts.sets import SHIPPED
 from gnothi.runs.journal import replace_file
 from gnothi.training import processes
@@ -90,10 +90,11 @@ def load_to_train(origin: Origin) -> tuple[Any, Any, Declaration]:
 
 
 class Showing:
-    """A renderer that shows other tasks ``instead`` of some, as the model will be shown them in use."""
+    """A renderer that shows other tasks ``instead`` of some, and passages without ``titles`` where it is told so, as the model
+    will be shown them in use."""
 
-    def __init__(self, inner: Renderer, instead: Mapping[Task, Task]) -> None:
-        self._inner, self._instead = inner, instead
+    def __init__(self, inner: Renderer, instead: Mapping[Task, Task], titles: bool = True) -> None:
+        self._inner, self._instead, self._titles = inner, instead, titles
 
     @property
     def name(self) -> str:
@@ -104,13 +105,15 @@ class Showing:
         return self._inner.special_tokens
 
     def render(self, prompt: Prompt) -> str:
-        return self._inner.render(replace(prompt, task=self._instead.get(prompt.task, prompt.task)))
+        prompt = replace(prompt, task=self._instead.get(prompt.task, prompt.task))
+        return self._inner.render(prompt if self._titles else untitled(prompt))
 
 
 def renderer_of(origin: Origin, tokenizer: Any, declared: Declaration) -> Renderer:
     """How prompts become this model's text, in training as in use. Raises InvalidInput for tasks that cannot be read."""
     made = make_renderer(origin.settings.renderer, tokenizer, declared.renderer, day=origin.settings.date)
-    return Showing(EscapeSpecialTokens(made, tokenizer), demonstrated(origin.shown(declared)))
+    titles = origin.settings.passages == "titled"
+    return Showing(EscapeSpecialTokens(made, tokenizer), demonstrated(origin.shown(declared)), titles)
 
 
 @contextmanager

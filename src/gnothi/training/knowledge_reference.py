@@ -18,7 +18,6 @@ from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.knowledge import Experience, write_knowledge
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.methods.steps.settings import setting
-from gnothi.retrieval.dense.encoders import stored_name
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
 
@@ -87,10 +86,10 @@ def train(
             f"some of each. Use more questions, or ones that are neither all known nor all unknown. {hint(unseen)}".rstrip()
         )
     if encoder != LEXICAL:
-        SentenceEncoder(encoder)  # one that cannot be opened is told now, not at the first question
+        encoder = SentenceEncoder(encoder).name  # one that cannot be opened is told now, not at the first question
     both = {row.question_id for row in rows if row.method == memory} & {
         row.question_id for row in rows if row.method == retrieval
     }
     silent = len(both) - len(found)
-    write_knowledge(out, found, stored_name(encoder), silent)
+    write_knowledge(out, found, encoder, silent)
     return Counts(known, len(found) - known, silent, unseen)

@@ -12,14 +12,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from gnothi.errors import InvalidInput, UnknownName
-from gnothi.filtering.encoders import FIRST
 from gnothi.models.remote import budget as books
 from gnothi.models.remote.budget import Budget
 from gnothi.retrieval.dense.encoders import Encoder
@@ -41,11 +40,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of a training: its folder, how many questions ``failed``, and figures as plain data."""
+    """What came of a training: its folder, how many questions ``failed``, and figures as plain data; ``report``: the main ones
+    for people, terms with their explanations (empty in all but the first of several processes)."""
 
     out: Path
     failed: int
     figures: dict[str, Any]
+    report: Sequence[tuple[str, str]] = ()
 
 
 class Trainable(ABC, Generic[C]):
@@ -85,7 +86,7 @@ class Trainable(ABC, Generic[C]):
         yield from self.plan.opens
         yield from (one for one in self.named.values() if one[1] is not None)
         if self.encoder is not None:
-            yield Encoder, self.encoder.removeprefix(FIRST)
+            yield Encoder, self.encoder
 
     @property
     def folder(self) -> Path:
@@ -136,10 +137,14 @@ def run(trainable: Trainable[Any], watch: Watch = SILENT, budget: Budget | None 
     trainable.kind.require_usable(questions)
     about = record(trainable.plan, trainable.asked, trainable.named) | dict(trainable.recorded)
     trainable.announce(watch)
-    with books.spending(budget or budget_of(trainable.plan)), ExitStack() as locks:
+    budget = budget or budget_of(trainable.plan)
+    if trainable.plan.remote:
+        watch.paying(budget)
+    with books.spending(budget), ExitStack() as locks:
         trainable.claim(locks, about)
         collecting = asyncio.run(_collect(trainable, questions, about, watch, locks))
-        return trainable.conclude(collecting, watch)
+        trained = trainable.conclude(collecting, watch)
+    return replace(trained, report=trainable.report(trained)) if processes.leads() else trained
 
 
 async def _collect(

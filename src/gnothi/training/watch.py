@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gnothi.models.remote.budget import Budget
 
 
 class Progress:
@@ -19,6 +22,9 @@ class Progress:
 
 class Watch:
     """Told what a training does. This one is silent; the command line's draws bars."""
+
+    def paying(self, budget: Budget) -> None:
+        """Models behind an API are asked: ``budget`` says what they are paid, now and at the end."""
 
     def waiting(self, message: str) -> AbstractContextManager[object]:  # noqa: ARG002
         """For the time that something takes which cannot be counted ("opening model lab ...")."""

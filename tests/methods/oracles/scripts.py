@@ -7,6 +7,7 @@ conclusions with and without a full stop. Searches find few passages, none, or t
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
 
 from gnothi.types import Passage, ScoredPassage
@@ -75,6 +76,11 @@ class Outcome:
     @classmethod
     def of(cls, course: Course, kept: list[Passage], answer: str) -> Outcome:
         return cls(tuple(course.searched), tuple(one.id for one in kept), frozenset(course.read), " ".join(answer.split()))
+
+
+def cut(text: str, tokens: int) -> str:
+    """As a model leaves it that may write so many words, which are its tokens."""
+    return "".join(re.findall(r"\s*\S+|\s+$", text)[:tokens])
 
 
 def names(passages: tuple[Passage, ...] | list[Passage]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from tests.reproduce.planned import made, row
 DECLARED = {
     **ircot.DECLARED,
     "classifier": "scripted on both sides (a T5 there)",
-    "passages": "3 at once and 4 a step; the code has 15 and 6 for FLAN-T5",
+    "passages": "three a search, as SeaKR's paper has it; the code has 15 and 6 for FLAN-T5, 6 and 3 for GPT",
     "reader in steps": "a chain of thought over all passages, as IRCoT's; the code asks FLAN-T5 for the answer at once",
 }
 LABEL = ("seakr/table8", "hotpotqa", "Adaptive-RAG")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import types
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -19,7 +20,7 @@ from gnothi.methods.steps.queries import is_content
 from gnothi.testing.model import Scripted
 from gnothi.types import Attended, Passage, Prompt, Question
 from tests.methods.oracles.authors import FAST, SLOW, function
-from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, names
+from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, cut, names
 from tests.reproduce.planned import made, row
 
 DECLARED = {
@@ -29,11 +30,17 @@ DECLARED = {
     "sentences": "where sentences end: our splitter on both sides (spaCy there)",
     "first word": "what the first word of a draft was predicted from: its own row here (there that of the word before it)",
     "labels": "what a prompt has between question and text takes no attention here",
-    "length": "at most 8 drafts; the code ends after generate_max_length tokens",
+    "length": "a text's tokens are those that its parts were written with, and one; the code counts them in the whole anew",
     "nothing found": "their retriever always finds its k; here the draft stands on both sides",
     "nothing to look for": "a query without words is the question here, blank there; no script has one",
 }
 LABEL = ("seakr/table1", "2wiki", "DRAGIN")
+
+
+def settings(seed: int) -> dict[str, Any]:
+    """The recipe's; every other text may be shorter, so that many come to their limit."""
+    values = row(*LABEL).values
+    return {**values, "max_tokens": values["max_tokens"] if seed % 2 else 15}
 
 
 def says(course: Course, so_far: str, shown: tuple[str, ...]) -> str:
@@ -79,6 +86,7 @@ class Looking(Scripted):
 def ours(seed: int) -> Outcome:
     course = Course(seed)
     method = made(*LABEL, model=Looking(course), retriever=Searcher(course))
+    method = replace(method, max_tokens=settings(seed)["max_tokens"])  # type: ignore[type-var]
     answer = asyncio.run(method(Question("q", QUESTION)))
     return Outcome.of(course, list(answer.evidence), answer.text)
 
@@ -87,12 +95,12 @@ def ours(seed: int) -> Outcome:
 
 
 def restated(seed: int) -> Outcome:
-    course, values = Course(seed), row(*LABEL).values
-    text = ""
+    course, values = Course(seed), settings(seed)
+    most, text = values["max_tokens"], ""
     held: tuple[Passage, ...] = ()
     read: dict[Passage, None] = {}
     for _ in range(values["max_steps"]):
-        draft = says(course, text, ()).strip()
+        draft = cut(says(course, text, ()), most).strip()
         if not draft:
             break
         entropies, attention = looks(course, text, draft)
@@ -114,14 +122,14 @@ def restated(seed: int) -> Outcome:
                 if found:
                     held = tuple(found)
                     read |= dict.fromkeys(found)
-                    longer = f"{kept} {_sentences(says(course, kept, names(held)))[0]}".strip()
+                    longer = f"{kept} {_sentences(cut(says(course, kept, names(held)), most))[0]}".strip()
                 break
             kept, start = f"{kept} {sentence}".strip(), end
-        ends = len(longer) <= len(text) or "the answer is" in longer
+        ends = len(longer) <= len(text) or "the answer is" in longer or len(longer.split()) >= most
         text = longer
         if ends:
             break
-    return Outcome.of(course, list(read), _named(course, text, held))
+    return Outcome.of(course, list(read), _named(course, text, held, most))
 
 
 def _sentences(text: str) -> list[str]:
@@ -140,10 +148,11 @@ def _predicting(attention: NDArray[np.float32], before: int, place: int) -> NDAr
     return predicting
 
 
-def _named(course: Course, text: str, held: tuple[Passage, ...]) -> str:
+def _named(course: Course, text: str, held: tuple[Passage, ...], most: int) -> str:
     if "the answer is" not in text:
         said = " ".join(text.split())
-        return says(course, f"{said} So the answer is".strip(), names(held)).strip().split("\n")[0].removesuffix(".")
+        reply = cut(says(course, f"{said} So the answer is".strip(), names(held)), most)
+        return reply.strip().split("\n")[0].removesuffix(".")
     return text.partition("the answer is")[2][1:].removesuffix(".")
 
 
@@ -151,14 +160,13 @@ def _named(course: Course, text: str, held: tuple[Passage, ...]) -> str:
 
 
 def theirs(authors: dict[str, Any], seed: int) -> Outcome:
-    course, values = Course(seed), row(*LABEL).values
-    at: dict[str, Any] = {"text": "", "draft": "", "held": (), "steps": 0, "query": ""}
+    course, values = Course(seed), settings(seed)
+    at: dict[str, Any] = {"text": "", "draft": "", "held": (), "query": ""}
     read: dict[Passage, None] = {}
 
-    def generate_attn(prompt: str, *_: object, **__: object) -> tuple[Any, ...]:
+    def generate_attn(prompt: str, most: int, **_: object) -> tuple[Any, ...]:
         at["text"] = prompt.removeprefix(CASE).strip()
-        at["steps"] += 1
-        said = says(course, at["text"], ())
+        said = cut(says(course, at["text"], ()), most)
         at["draft"] = said.strip()
         if not said.strip():
             return "", [], [], None, []
@@ -167,8 +175,8 @@ def theirs(authors: dict[str, Any], seed: int) -> Outcome:
         seen = [float(attention[place:, before + place].max()) for place in range(len(entropies))]
         return said, said.split(), seen, None, list(entropies)
 
-    def generate(prompt: str, *_: object) -> tuple[str, None, None]:
-        return says(course, prompt.partition(CASE)[2].strip(), names(at["held"])), None, None
+    def generate(prompt: str, most: int) -> tuple[str, None, None]:
+        return cut(says(course, prompt.partition(CASE)[2].strip(), names(at["held"])), most), None, None
 
     def retrieve(query: str, topk: int) -> list[str]:
         found = course.find(query, topk)
@@ -196,32 +204,33 @@ def theirs(authors: dict[str, Any], seed: int) -> Outcome:
     def encode(text: str, **options: object) -> Any:
         if options:
             return Row(text.split())
-        return [0] * (10**6 if at["steps"] >= values["max_steps"] else 0)
+        return ["<s>", *text.split()]
 
     tokenizer = types.SimpleNamespace(encode=encode, convert_ids_to_tokens=lambda words: [f"_{word}" for word in words])
     generator = types.SimpleNamespace(
         generate_attn=generate_attn, generate=generate, tokenizer=tokenizer, space_token="_", model=attend
     )
-    settings = types.SimpleNamespace(
-        generator=generator, generate_max_length=10**5, method="dragin", use_counter=False, query_formulation="real_words",
+    theirs = types.SimpleNamespace(
+        generator=generator, generate_max_length=values["max_tokens"], method="dragin", use_counter=False,
+        query_formulation="real_words",
         retrieve=retrieve, retrieve_topk=values["k"], hallucination_threshold=values["theta"], check_real_words=True,
         retrieve_keep_top_k=values["top_n"], get_top_sentence=lambda text: _sentences(text)[0],
     )  # fmt: skip
-    settings.keep_real_words = lambda **_: at["query"]
+    theirs.keep_real_words = lambda **_: at["query"]
 
     def modifier(said: str, *told: Any) -> Any:
-        judged = authors["modifier"](settings, said, *told)
+        judged = authors["modifier"](theirs, said, *told)
         _, kept, words, unsure = judged
         if judged[0]:
-            at["query"] = query = authors["keep_real_words"](settings, f"{QUESTION} {at['text']} {kept}", words, unsure)
+            at["query"] = query = authors["keep_real_words"](theirs, f"{QUESTION} {at['text']} {kept}", words, unsure)
             if not Course(seed).find(query, values["k"]):  # declared: nothing found
                 course.searched.append(query)
                 return False, said, None, None
         return judged
 
-    settings.modifier = modifier
-    text = authors["inference"](settings, QUESTION, [], CASE)
-    return Outcome.of(course, list(read), _named(course, text, at["held"]))
+    theirs.modifier = modifier
+    text = authors["inference"](theirs, QUESTION, [], CASE)
+    return Outcome.of(course, list(read), _named(course, text, at["held"], values["max_tokens"]))
 
 
 CASE = "Question: who?\nAnswer:"
@@ -264,6 +273,6 @@ def test_the_course_is_the_authors(cases: int) -> None:
 
 def test_the_cases_go_every_way() -> None:
     outcomes = [restated(seed) for seed in range(3 * FAST)]
-    assert {len(one.searched) for one in outcomes} >= set(range(5))
+    assert {len(one.searched) for one in outcomes} >= set(range(4))
     assert {len(one.kept) for one in outcomes} >= {0, 3, 6}
     assert {"15,140", "yes, since both are", "St. Orm"} <= {one.answer for one in outcomes}

@@ -9,6 +9,7 @@ import asyncio
 import math
 import re
 import types
+from dataclasses import replace
 from operator import itemgetter
 from random import Random
 from typing import Any
@@ -20,11 +21,11 @@ from gnothi.methods.steps.parsing import split_sentences
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Passage, Prompt, Question
 from tests.methods.oracles.authors import FAST, SLOW, function, module
-from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, names
+from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, cut, names
 from tests.reproduce.planned import made, row
 
 DECLARED = {
-    "length": "at most 10 sentences, here on both sides; the code has 256 tokens",
+    "length": "256 tokens of each question's text; the code counts the shortest of a batch of eight questions",
     "sentences": "where the first sentence ends: our splitter on both sides (NLTK there, and none ends before 5 characters)",
     "words": "whole words are masked, by their least likely token; here each word is one token",
     "ties": "a probability that equals θ or β: the code masks it and searches, the paper does not; the scripts have none",
@@ -33,6 +34,13 @@ DECLARED = {
     "long queries": "their drafts are cut at 64 tokens as queries; ours are not",
 }
 LABEL = ("keqa/table1", "hotpotqa", "FLARE")
+
+
+def settings(seed: int) -> dict[str, Any]:
+    """The recipe's; every other text may be shorter, so that many come to their limit."""
+    return {**row(*LABEL).values, **({} if seed % 2 else {"max_tokens": 9, "max_length": 20})}
+
+
 GRID = (0.02, 0.3, 0.5, 0.7, 0.9, 0.99)
 
 
@@ -67,7 +75,8 @@ def ours(seed: int) -> Outcome:
         text, probabilities = says(course, prompt.answer_so_far, names(prompt.passages))
         return Reply(text, tuple(map(math.log, probabilities)) or (0.0,))
 
-    method = made(*LABEL, model=Scripted(reply), retriever=Searcher(course))
+    lengths = {key: settings(seed)[key] for key in ("max_tokens", "max_length")}
+    method = replace(made(*LABEL, model=Scripted(reply), retriever=Searcher(course)), **lengths)  # type: ignore[type-var]
     answer = asyncio.run(method(Question("q", QUESTION)))
     return Outcome.of(course, list(answer.evidence), answer.text)
 
@@ -76,12 +85,14 @@ def ours(seed: int) -> Outcome:
 
 
 def restated(seed: int) -> Outcome:
-    course, values = Course(seed), row(*LABEL).values
+    course, values = Course(seed), settings(seed)
+    most, limit = values["max_tokens"], values["max_length"]
     held = course.find(QUESTION, values["k"])
     read = dict.fromkeys(held)
     text = ""
-    for _ in range(values["max_steps"]):
-        said, probabilities = says(course, text, names(held))
+    while len(text.split()) < limit:
+        whole, probabilities = says(course, text, names(held))
+        said = cut(whole, most)
         draft = split_sentences(said)[0]
         words = list(zip(draft.split(), probabilities, strict=False))
         if any(probability < values["theta"] for _, probability in words):
@@ -90,9 +101,10 @@ def restated(seed: int) -> Outcome:
             if found:
                 held = found
                 read |= dict.fromkeys(found)
-                said, _ = says(course, text, names(held))
+                whole, _ = says(course, text, names(held))
+        said = cut(whole, min(most, limit - len(text.split())))
         text = f"{text} {split_sentences(said)[0]}".strip()
-        if len(split_sentences(said)) == 1 and said == said.rstrip():
+        if not said.strip() or (len(split_sentences(said)) == 1 and said == whole == said.rstrip()):
             break
     named = re.search("answer is (.*)", text)
     return Outcome.of(course, list(read), named[1] if named else "")
@@ -102,7 +114,7 @@ def restated(seed: int) -> Outcome:
 
 
 def theirs(authors: Any, seed: int) -> Outcome:
-    course, values = Course(seed), row(*LABEL).values
+    course, values = Course(seed), settings(seed)
     ret_prompt, templates = authors
     known: dict[str, Passage] = {}
     read: dict[Passage, None] = {}
@@ -122,23 +134,27 @@ def theirs(authors: Any, seed: int) -> Outcome:
     def held() -> list[str]:
         return re.findall(r"\[\d+\]: (.+)", query.ctx or "")
 
-    def complete(_: object, **__: object) -> list[Any]:
-        text, probabilities = says(course, query.case.removeprefix(CASE).strip(), tuple(held()))
+    def complete(_: object, params: dict[str, Any], **__: object) -> list[Any]:
+        whole, probabilities = says(course, query.case.removeprefix(CASE).strip(), tuple(held()))
+        text = cut(whole, params["max_tokens"])
         tokens = re.findall(r"\s*\S+|\s+$", text)
         offsets = [len(CASE) + sum(map(len, tokens[:place])) for place in range(len(tokens))]
         probabilities += [1.0] * (len(tokens) - len(probabilities))
-        return [templates.ApiReturn(CASE, text, tokens, probabilities, offsets)]
+        reason = "stop" if text == whole else "length"
+        return [templates.ApiReturn(CASE, text, tokens, probabilities[: len(tokens)], offsets, reason)]
 
     CASE = "Question: who?\nAnswer:"
     query = templates.CtxPrompt(case=CASE, question=QUESTION)
-    settings = types.SimpleNamespace(
-        reinit_ctx=False, look_ahead_steps=64, look_ahead_pre_retrieval="first", ctx_increase="replace", final_stop_sym="\n\n",
+    theirs = types.SimpleNamespace(
+        reinit_ctx=False, look_ahead_steps=values["max_tokens"], look_ahead_pre_retrieval="first",
+        ctx_increase="replace", final_stop_sym="\n\n",
         look_ahead_truncate_at_boundary="sentence", look_ahead_filter_prob=values["theta"], look_ahead_mask_prob=values["beta"],
         look_ahead_mask_method="simple", use_gold=False, only_use_look_ahead=True, debug=False, retrieval_at_beginning=False,
-        use_gold_iterative=False, pre_retrieval="", ret_frequency=64, max_generation_len=10**6, truncate_at_prob=0,
+        use_gold_iterative=False, pre_retrieval="", ret_frequency=values["max_tokens"],
+        max_generation_len=values["max_length"], truncate_at_prob=0,
         truncate_at_boundary="sentence", regenerate_at_end=False, retrieve=retrieve, complete=complete,
     )  # fmt: skip
-    (text,), *_ = ret_prompt(settings, [query], max_iteration=values["max_steps"] - 1)
+    (text,), *_ = ret_prompt(theirs, [query])
     named = re.search("answer is (.*)", text)
     return Outcome.of(course, list(read), named[1] if named else "")
 

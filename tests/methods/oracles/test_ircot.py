@@ -25,7 +25,6 @@ from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Se
 from tests.reproduce.planned import made, row
 
 DECLARED = {
-    "steps": "at most 8 sentences, as in the paper; the code has 10",
     "sentences": "where the first sentence ends: our splitter on both sides (spaCy there)",
     "full": "once 15 passages are collected, the code searches on and drops what it finds; ours does not search",
     "near duplicates": "the code drops passages that are 90% alike; ours the same title and text",

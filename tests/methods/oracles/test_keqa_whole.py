@@ -94,7 +94,8 @@ class Case:
             f"Thus, it is {answer}",
             f"The final answer is {answer}.",
         )
-        return f"It was made there. {draw.choice(ends)}"
+        said = "It was made there." if draw.random() < 0.5 else "Step by step:\n\nIt was made there.\n"
+        return f"{said} {draw.choice(ends)}"
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,9 @@ def restated(case: Case) -> Outcome:
         answers.append(most)
     if len(answers) == 1:
         return Outcome(frozenset(case.read), normalized(answers[0]))
-    found = re.match(r"^.*?answer is\s?:? (.*?)\.?$", case.summary(), re.DOTALL)
-    last = [part.strip() for part in case.summary().split(". ") if part.strip()][-1]
+    lines = [line.strip() for line in case.summary().splitlines() if line.strip()]
+    found = next(filter(None, (re.match(r"^.*?answer is\s?:? (.*?)\.?$", line, re.DOTALL) for line in lines)), None)
+    last = [part.strip() for part in lines[-1].split(". ") if part.strip()][-1]
     return Outcome(frozenset(case.read), normalized(found[1] if found else last))
 
 

@@ -19,7 +19,6 @@ import pytest
 
 from gnothi.methods.seakr import SeaKR
 from gnothi.methods.steps.parsing import sentence, split_sentences
-from gnothi.methods.steps.settings import SENTENCE_STOPS
 from gnothi.signals.base import Measured
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
@@ -33,6 +32,7 @@ DECLARED = {
     "nothing at all": "where the first draft finds nothing, their code fails (an empty list of steps); ours answers",
     "blank conclusion": "a chain over passages that ends in 'So the answer is .' has a blank answer there; ours asks for one",
     "both unknown": "where both strategies say unknown, theirs takes that of the passages, ours the surer one",
+    "full stops": "theirs takes those within question and steps out ('J. K.' becomes 'J K'), and a read step's last one",
     "padding": "their retriever fills up with empty passages under random names; neither does here",
 }
 QUESTION = "Who, then?"
@@ -49,7 +49,7 @@ class Case:
     seed: int
     found: dict[str, list[str]] = field(default_factory=dict)
     searched: list[str] = field(default_factory=list)
-    read: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    read: set[tuple[str, tuple[str, ...], bool]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         draw = random.Random(self.seed)
@@ -61,9 +61,9 @@ class Case:
         self.searched.append(query)
         return self.found[query][:3]
 
-    def step(self, so_far: str, passages: tuple[str, ...]) -> tuple[str, float]:
-        """The next sentence and its U."""
-        self.read.add((so_far, passages))
+    def step(self, so_far: str, passages: tuple[str, ...], line: bool) -> tuple[str, float]:
+        """The next sentence and its U; ``line``: whether a line break ends it."""
+        self.read.add((so_far, passages, line))
         draw = random.Random(f"{self.seed} {so_far} {passages}")
         topic, answer, score, kind = draw.choice(TOPICS), draw.choice(ANSWERS), draw.choice(GRID), draw.random()
         if kind < 0.06:
@@ -100,7 +100,7 @@ class Case:
 class Outcome:
     searched: tuple[str, ...]
     kept: tuple[str, ...]
-    read: frozenset[tuple[str, tuple[str, ...]]]
+    read: frozenset[tuple[str, tuple[str, ...], bool]]
     answer: str | None
     """None where their code fails."""
 
@@ -130,9 +130,10 @@ class FromCase:
 
     async def measure(self, model: Any, prompt: Prompt, decoding: Decoding) -> Measured:  # noqa: ARG002
         shown = tuple(passage.text for passage in prompt.passages)
-        if decoding.stop == SENTENCE_STOPS:
-            text, score = self.case.step(prompt.answer_so_far, shown)
+        if ". " in decoding.stop:
+            text, score = self.case.step(prompt.answer_so_far, shown, "\n" in decoding.stop)
         elif prompt.answer_so_far:
+            assert prompt.answer_so_far == _FORCE.strip()
             text, score = self.case.forced(_key(shown))
         else:
             text, score = self.case.chain(_key(shown))
@@ -147,6 +148,7 @@ def ours(seed: int, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     case = Case(seed)
 
     def forced(prompt: Prompt) -> str:
+        assert prompt.answer_so_far == _FORCE.strip()
         return case.forced(_key(tuple(passage.text for passage in prompt.passages)))[0]
 
     def query(_: SeaKR, draft: Generation, question: Question, __: object) -> str:
@@ -169,12 +171,14 @@ def restated(seed: int) -> Outcome:
     texts: list[str] = []
     while True:
         so_far = " ".join(map(sentence, steps))
-        text, score = case.step(so_far, tuple(texts))
+        line = bool(steps)
+        text, score = case.step(so_far, tuple(texts), line)
         if not _concluded(text) and (not text.strip() or score > THRESHOLD):
             query = text.split()[0] if text.strip() else QUESTION
             if query in case.searched:
                 break
-            tried = [(*case.step(so_far, (*texts, _text(one))), one) for one in case.search(query) if one not in kept]
+            new = [one for one in case.search(query) if one not in kept]
+            tried = [(*case.step(so_far, (*texts, _text(one)), line), one) for one in new]
             if not tried:
                 break
             text, _, best = min(tried, key=lambda one: (not one[0].strip(), one[1] if one[0].strip() else 0))
@@ -229,7 +233,7 @@ def theirs(authors: Any, seed: int) -> Outcome:
         forced = prompt.endswith(_FORCE)
         so_far, shown = json.loads(prompt.removesuffix(_FORCE))
         if ". " in stop_tokens:
-            text, score = case.step(so_far, tuple(shown))
+            text, score = case.step(so_far, tuple(shown), "\n" in stop_tokens)
         else:
             text, score = (case.forced if forced else case.chain)(_key(tuple(shown)))
         return types.SimpleNamespace(greedy_response=text, uncertainty=types.SimpleNamespace(eigen_score=score, logprobs=[]))

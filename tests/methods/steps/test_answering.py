@@ -55,6 +55,11 @@ async def test_a_named_signal_tells_the_uncertainty_all_the_same() -> None:
     assert answer.uncertainty == pytest.approx(2.718281828)
 
 
+async def test_without_one_the_uncertainty_is_that_of_the_choice() -> None:
+    answer = await ask("cot", model("So the answer is purple."))
+    assert answer.uncertainty == pytest.approx(1 - 1 / (1 + 2.718281828**-1 + 2.718281828**-2))
+
+
 async def test_a_chain_is_written_and_the_choices_stand_where_it_names_its_answer() -> None:
     asked = model("It is the colour of the sky. So the answer is purple.")
     answer = await ask("cot", asked)

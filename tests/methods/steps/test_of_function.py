@@ -196,17 +196,17 @@ def test_parameters_are_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "told"),
+    ("given", "error"),
     [
-        ({"k": "many"}, InvalidSetting, "'k'"),
-        ({"k": 0}, InvalidSetting, "at least 1"),
-        ({"how": "c"}, InvalidSetting, "one of a, b"),
-        ({"treshold": 1}, UnknownName, "treshold"),
-        ({"judge": 3}, InvalidSetting, "It lacks"),
+        ({"k": "many"}, InvalidSetting),
+        ({"k": 0}, InvalidSetting),
+        ({"how": "c"}, InvalidSetting),
+        ({"treshold": 1}, UnknownName),
+        ({"judge": 3}, InvalidSetting),
     ],
 )
-def test_values_are_checked_before_anything_is_asked(given: dict[str, Any], error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
+def test_values_are_checked_before_anything_is_asked(given: dict[str, Any], error: type[Exception]) -> None:
+    with refused(error):
         gnothi.open(varied, model=lambda _: "", index=PLACES, **given)
 
 
@@ -248,18 +248,7 @@ async def other_shared(steps: Any, question: Any, max_tokens: str = "many") -> s
 
 @pytest.mark.parametrize(
     "function",
-    [
-        plain,
-        len,
-        alone,
-        without_default,
-        anything,
-        takes_a_name,
-        untypable,
-        other_default,
-        unknown_type,
-        other_shared,
-    ],
+    [plain, len, alone, without_default, anything, takes_a_name, untypable, other_default, unknown_type, other_shared],
 )
 def test_what_cannot_be_a_method_is_told(function: Any) -> None:
     with refused(InvalidSetting):
@@ -437,19 +426,19 @@ async def test_a_blank_question_is_refused_before_the_function_is_called() -> No
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "told"),
+    ("given", "error"),
     [
-        ("no_such_module_of_ours:x", BrokenPlugin, "cannot be imported"),
-        (f"{__name__}:nothing", BrokenPlugin, "no attribute"),
-        ("os:path", InvalidSetting, "expected a name"),
-        (f"{__name__}:Named", InvalidSetting, "It lacks needs"),
-        (f"{__name__}:alone", InvalidSetting, r"expected \(steps"),
-        (plain, InvalidSetting, "async function"),
-        (3, InvalidSetting, "expected a name"),
+        ("no_such_module_of_ours:x", BrokenPlugin),
+        (f"{__name__}:nothing", BrokenPlugin),
+        ("os:path", InvalidSetting),
+        (f"{__name__}:Named", InvalidSetting),
+        (f"{__name__}:alone", InvalidSetting),
+        (plain, InvalidSetting),
+        (3, InvalidSetting),
     ],
 )
-def test_what_is_no_method_is_told(given: Any, error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
+def test_what_is_no_method_is_told(given: Any, error: type[Exception]) -> None:
+    with refused(error):
         gnothi.open(given, model="lab", index="lab")
 
 

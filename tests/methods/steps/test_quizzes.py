@@ -239,7 +239,7 @@ async def test_one_failure_ends_all_and_leaves_nothing_behind() -> None:
         await asyncio.sleep(60)
         raise AssertionError
 
-    with pytest.raises(ConnectionError, match="gone"):
+    with pytest.raises(ConnectionError):
         await ask_in_order(parse_quizzes("1. A?\n2. B?\n3. C #1 #2?\n4. D #1?", QUESTION, 20), answer)
     assert asyncio.all_tasks() == tasks
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gnothi import lab, methods
 from gnothi.methods.steps.reader import reasons_about
-from gnothi.methods.steps.wording import asks_yes_or_no, looks_one_hop, names_in, naming, runs_of_names
+from gnothi.methods.steps.wording import asks_yes_or_no, looks_one_hop, names_in, naming
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Profile, Question
@@ -43,30 +43,6 @@ async def test_a_reader_is_shown_what_helps(settings: dict[str, object], expecte
     resources = {"model": model, "retriever": ScriptedRetriever([OTHER, RIGHT])}
     answer = await methods.create("rag", resources, settings)(Question("q", QUESTION))
     assert (answer.text, model.prompts[0].passages) == ("engineer", expected)
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Who is the mother of the director of film Polish-Russian War (Film)?", ("Polish-Russian War (Film)",)),
-        ("Which film came out first, Blind Shaft or The Mask Of Fu Manchu?", ("Blind Shaft", "The Mask Of Fu Manchu")),
-        (
-            "Are Bank of England and Apollo 11 older than Nina Simone's brother Sam?",
-            ("Bank of England", "Apollo 11", "Nina Simone", "Sam"),
-        ),
-        ("Steel conducts heat, why?", ("Steel",)),
-        ("why does metal conduct 3 kinds of heat", ()),
-        ("", ()),
-    ],
-)
-def test_names_as_the_question_writes_them(question: str, names: tuple[str, ...]) -> None:
-    assert runs_of_names(question) == names
-
-
-@given(st.text(max_size=60))
-def test_every_name_stands_in_the_question(question: str) -> None:
-    for name in runs_of_names(question):
-        assert all(word in question for word in name.split())
 
 
 @pytest.mark.parametrize(

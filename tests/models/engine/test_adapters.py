@@ -20,6 +20,7 @@ from gnothi.models.engine.unchanged import TOKENS, Said
 from gnothi.models.identity import content, identify
 from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import ADAPTER
+from tests.messages import refused
 from tests.models.tiny import build_model, build_seq2seq, build_tokenizer
 
 AS_IT_IS = ModelSettings(device="cpu", pack_weights=False)
@@ -114,7 +115,7 @@ def test_tokens_that_were_added(base: Path, tmp_path: Path) -> None:
     torch.testing.assert_close(logits(model), logits(adapted), atol=1e-4, rtol=1e-4)
     file = tmp_path / "adapter_model.safetensors"
     save_file({key: one for key, one in load_file(file).items() if "lm_head.weight" not in key}, file)
-    with pytest.raises(ModelUnavailable, match=r"adds tokens \(70 instead of 64\) without what the model knows of them"):
+    with refused(ModelUnavailable):
         load(str(tmp_path), "tiny", AS_IT_IS)
 
 
@@ -158,27 +159,16 @@ def test_it_is_another_model_with_another_base(base: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", [PromptTuningConfig, PrefixTuningConfig])
 def test_one_that_changes_no_weights(base: Path, tmp_path: Path, kind: Any) -> None:
     adapt(base, tmp_path, kind(task_type="CAUSAL_LM", num_virtual_tokens=3))
-    with pytest.raises(ModelUnavailable, match=r"adapter of the kind \w+, which puts tokens of its own before"):
+    with refused(ModelUnavailable):
         load(str(tmp_path), "tiny", AS_IT_IS)
 
 
-@pytest.mark.parametrize(
-    ("named", "said"),
-    [
-        ("/gone/away", r"changes another model, '/gone/away', which is neither here"),
-        (
-            None,
-            r"and does not say which\. Write the folder or hub id of its base as base_model_name_or_path",
-        ),
-        ("", "does not say which"),
-        (3, "does not say which"),
-    ],
-)
-def test_a_base_that_is_not_there(base: Path, tmp_path: Path, named: object, said: str) -> None:
+@pytest.mark.parametrize("named", ["/gone/away", None, "", 3])
+def test_a_base_that_is_not_there(base: Path, tmp_path: Path, named: object) -> None:
     adapt(base, tmp_path)
     rebase(tmp_path, named)
     for call in (lambda: check_model(str(tmp_path), on_the_hub=False), lambda: load(str(tmp_path), "tiny", AS_IT_IS)):
-        with pytest.raises(ModelUnavailable, match=said):
+        with refused(ModelUnavailable):
             call()
 
 
@@ -186,7 +176,7 @@ def test_a_base_that_is_not_there(base: Path, tmp_path: Path, named: object, sai
 def test_a_description_that_cannot_be_read(base: Path, tmp_path: Path, content: str) -> None:
     adapt(base, tmp_path)
     (tmp_path / ADAPTER).write_text(content)
-    with pytest.raises(ModelUnavailable, match="does not say which"):
+    with refused(ModelUnavailable):
         load(str(tmp_path), "tiny", AS_IT_IS)
 
 
@@ -195,7 +185,7 @@ def test_an_adapter_of_an_adapter(base: Path, tmp_path: Path) -> None:
     adapt(base, tmp_path / "second")
     for one, other in (("first", "second"), ("second", "first"), ("second", "second")):
         rebase(tmp_path / one, str(tmp_path / other))
-        with pytest.raises(ModelUnavailable, match="which is an adapter itself"):
+        with refused(ModelUnavailable):
             check_model(str(tmp_path / one))
         assert identify(str(tmp_path / one)).fingerprint
 
@@ -203,7 +193,7 @@ def test_an_adapter_of_an_adapter(base: Path, tmp_path: Path) -> None:
 def test_an_adapter_among_the_weights_of_a_model(base: Path, tmp_path: Path) -> None:
     adapt(base, tmp_path)
     shutil.copy(base / "model.safetensors", tmp_path)
-    with pytest.raises(ModelUnavailable, match=r"holds an adapter .* and the weights of a model \(model\.safetensors\)"):
+    with refused(ModelUnavailable):
         check_model(str(tmp_path))
 
 
@@ -212,31 +202,31 @@ def test_one_that_is_not_whole(base: Path, tmp_path: Path) -> None:
     file = tmp_path / "adapter_model.safetensors"
     weights = load_file(file)
     save_file({key: one for key, one in weights.items() if "layers.1.mlp.up_proj.lora_B" not in key}, file)
-    with pytest.raises(ModelUnavailable, match=r"the adapter lacks \S+layers\.1\.mlp\.up_proj\.lora_B\S+\. Name the base"):
+    with refused(ModelUnavailable):
         load(str(tmp_path), "tiny", AS_IT_IS)
     file.write_bytes(file.read_bytes()[:500])
-    with pytest.raises(ModelUnavailable, match=r"adapter_model\.safetensors is damaged or not complete"):
+    with refused(ModelUnavailable):
         load(str(tmp_path), "tiny", AS_IT_IS)
     file.unlink()
-    with pytest.raises(ModelUnavailable, match=r"no weights of the adapter, expected adapter_model\.safetensors"):
+    with refused(ModelUnavailable):
         check_model(str(tmp_path))
 
 
 def test_a_base_of_another_kind(base: Path, tmp_path: Path) -> None:
     adapt(base, tmp_path / "adapter")
     model = build_model("llama")
-    for what, change, said in (
-        ("flat", {"num_hidden_layers": 2}, r"the base has no place for \S+layers\.2\."),
-        ("deep", {"num_hidden_layers": 5}, r"the adapter lacks \S+layers\.4\."),
-        ("wide", {"intermediate_size": 64}, r"size mismatch for \S+: copying a param with shape"),
+    for what, change in (
+        ("flat", {"num_hidden_layers": 2}),
+        ("deep", {"num_hidden_layers": 5}),
+        ("wide", {"intermediate_size": 64}),
     ):
         save(type(model)(type(model.config)(**{**model.config.to_dict(), **change})), tmp_path / what)
         rebase(tmp_path / "adapter", str(tmp_path / what))
-        with pytest.raises(ModelUnavailable, match=said):
+        with refused(ModelUnavailable):
             load(str(tmp_path / "adapter"), "tiny", AS_IT_IS)
     save(build_model("gpt_neox"), tmp_path / "neox")
     rebase(tmp_path / "adapter", str(tmp_path / "neox"))
-    with pytest.raises(ModelUnavailable, match=r"Target modules .* not found in the base model"):
+    with refused(ModelUnavailable):
         load(str(tmp_path / "adapter"), "tiny", AS_IT_IS)
 
 
@@ -246,14 +236,14 @@ def test_a_base_that_lacks_weights(base: Path, tmp_path: Path) -> None:
     weights = load_file(broken / "model.safetensors")
     save_file({key: one for key, one in weights.items() if "norm" not in key}, broken / "model.safetensors", {"format": "pt"})
     rebase(tmp_path / "adapter", str(broken))
-    with pytest.raises(ModelUnavailable, match=r"the adapter's base is .*broken, whose checkpoint lacks model\.layers"):
+    with refused(ModelUnavailable):
         load(str(tmp_path / "adapter"), "tiny", AS_IT_IS)
 
 
 def test_without_peft(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     adapt(base, tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "peft", None)
-    with pytest.raises(MissingDependency, match=r"the adapter 'tiny' needs the package 'peft'.*gnothi\[training\]"):
+    with refused(MissingDependency):
         load(str(tmp_path), "tiny", AS_IT_IS)
 
 

@@ -17,6 +17,7 @@ from gnothi.errors import ModelUnavailable
 from gnothi.models.engine.checkpoint import read
 from gnothi.models.engine.loading import load
 from gnothi.models.settings import ModelSettings
+from tests.messages import refused
 from tests.models.tiny import VOCABULARY, build_closing_tokenizer, build_model, build_seq2seq, build_tokenizer
 
 CPU = ModelSettings(device="cpu")
@@ -64,54 +65,51 @@ def mixtral() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("make", "part", "said"),
+    ("make", "part"),
     [
-        (llama, "layers.2.mlp.down_proj", r"lacks model\.layers\.2\.mlp\.down_proj\.weight, in whose place"),
-        (llama, "model.norm", r"lacks model\.norm\.weight"),
-        (llama, "lm_head", r"lacks lm_head\.weight"),
-        (llama, "self_attn", r"lacks .*, .*, model\.layers\.0\.self_attn\.q_proj\.weight and 13 more"),
-        (gpt2, "h.1.attn.c_attn.bias", r"lacks transformer\.h\.1\.attn\.c_attn\.bias"),
-        (mixtral, "layers.1.block_sparse_moe.experts", r"lacks model\.layers\.1\.mlp\.experts\.down_proj"),
-        (mixtral, ".experts.2.", r"has model\.layers\.0\.mlp\.experts\.\S+ \(2 x .*, expected 3 x "),
-        (
-            mixtral,
-            "layers.1.block_sparse_moe.experts.1.w1",
-            r"holds model\.layers\.1\.\S+ in parts that do not fit",
-        ),
-        (lambda: build_seq2seq("t5"), "encoder.block.1.layer.0", r"lacks encoder\.block\.1\.layer\.0"),
-        (lambda: build_seq2seq("bart"), "decoder.layers.0.fc1", r"lacks model\.decoder\.layers\.0\.fc1\.bias, .*fc1\.weight"),
+        (llama, "layers.2.mlp.down_proj"),
+        (llama, "model.norm"),
+        (llama, "lm_head"),
+        (llama, "self_attn"),
+        (gpt2, "h.1.attn.c_attn.bias"),
+        (mixtral, "layers.1.block_sparse_moe.experts"),
+        (mixtral, ".experts.2."),
+        (lambda: build_seq2seq("t5"), "encoder.block.1.layer.0"),
+        (lambda: build_seq2seq("bart"), "decoder.layers.0.fc1"),
     ],
 )
-def test_a_weight_that_is_missing_is_named(tmp_path: Path, make: Callable[[], Any], part: str, said: str) -> None:
-    with pytest.raises(ModelUnavailable, match=rf"cannot load model 'tiny': its checkpoint {said}"):
+def test_a_weight_that_is_missing_is_named(tmp_path: Path, make: Callable[[], Any], part: str) -> None:
+    with refused(ModelUnavailable):
         load(str(save(make(), tmp_path, without(part))), "tiny", CPU)
 
 
+def test_one_part_that_is_missing_of_a_weight_in_parts(tmp_path: Path) -> None:
+    with refused(ModelUnavailable, varies=r"(?<=together )\(.*?\)(?=\. Copy)"):
+        load(str(save(mixtral(), tmp_path, without("layers.1.block_sparse_moe.experts.1.w1"))), "tiny", CPU)
+
+
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        (more(extra__weight=torch.ones(3)), r"holds extra\.weight, for which .* no place"),
-        (more(model__layers__7__mlp__up_proj__weight=torch.ones(48, 32)), r"holds model\.layers\.7\.mlp\.up_proj\.weight"),
-        (more(model__layers__0__self_attn__q_proj__bias=torch.ones(32)), r"holds model\.layers\.0\.self_attn\.q_proj\.bias"),
-        (more(score__weight=torch.ones(2, 32)), r"holds score\.weight.*save_pretrained"),
-        (more(lm_head__weight=torch.ones(9, 32)), r"has lm_head\.weight \(9 x 32, expected 64 x 32\) in another shape"),
-        (
-            lambda found: {f"net.{key}": one for key, one in found.items()},
-            r"lacks lm_head.*; it holds net\.lm_head\.weight",
-        ),
-        (lambda _: {}, r"lacks lm_head\.weight"),
+        more(extra__weight=torch.ones(3)),
+        more(model__layers__7__mlp__up_proj__weight=torch.ones(48, 32)),
+        more(model__layers__0__self_attn__q_proj__bias=torch.ones(32)),
+        more(score__weight=torch.ones(2, 32)),
+        more(lm_head__weight=torch.ones(9, 32)),
+        lambda found: {f"net.{key}": one for key, one in found.items()},
+        lambda _: {},
     ],
 )
-def test_a_weight_too_many_or_in_another_shape_is_named(tmp_path: Path, change: Change, said: str) -> None:
-    with pytest.raises(ModelUnavailable, match=said):
+def test_a_weight_too_many_or_in_another_shape_is_named(tmp_path: Path, change: Change) -> None:
+    with refused(ModelUnavailable):
         load(str(save(llama(), tmp_path, change)), "tiny", CPU)
 
 
-@pytest.mark.parametrize(("layers", "said"), [(3, r"holds model\.layers\.3\."), (5, r"lacks model\.layers\.4\.")])
-def test_a_configuration_of_another_model(tmp_path: Path, layers: int, said: str) -> None:
+@pytest.mark.parametrize("layers", [3, 5])
+def test_a_configuration_of_another_model(tmp_path: Path, layers: int) -> None:
     file = save(llama(), tmp_path) / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"num_hidden_layers": layers}))
-    with pytest.raises(ModelUnavailable, match=said):
+    with refused(ModelUnavailable):
         load(str(tmp_path), "tiny", CPU)
 
 
@@ -153,7 +151,7 @@ def test_parts_beside_the_language_model_are_told(tmp_path: Path, caplog: pytest
 def test_what_quantised_weights_come_with(tmp_path: Path) -> None:
     folder = save(llama(), tmp_path, more(model__layers__0__mlp__up_proj__weight_scale_inv=torch.ones(2)))
     model, found = read(AutoModelForCausalLM, str(folder), {})
-    with pytest.raises(ModelUnavailable, match=r"up_proj\.weight_scale_inv"):
+    with refused(ModelUnavailable):
         found.check(model, "tiny")
     model.config.quantization_config = {"quant_method": "fp8"}
     found.check(model, "tiny")
@@ -167,10 +165,10 @@ def test_weights_in_several_files(tmp_path: Path) -> None:
     whole = files[1].read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"version https://git-lfs.github.com/spec/v1"):
         files[1].write_bytes(content)
-        with pytest.raises(ModelUnavailable, match=rf"{files[1].name} is damaged or not complete \(.*\)\. Copy or download it"):
+        with refused(ModelUnavailable):
             load(str(folder), "tiny", CPU)
     files[1].unlink()
-    with pytest.raises(ModelUnavailable, match=rf"No such file or directory: .*{files[1].name}\. Expected"):
+    with refused(ModelUnavailable):
         load(str(folder), "tiny", CPU)
 
 
@@ -181,10 +179,10 @@ def test_weights_that_torch_saved(tmp_path: Path) -> None:
     torch.save(weights, folder / "pytorch_model.bin")
     load(str(folder), "tiny", CPU)
     torch.save(without("layers.1.mlp")(weights), folder / "pytorch_model.bin")
-    with pytest.raises(ModelUnavailable, match=r"lacks model\.layers\.1\.mlp"):
+    with refused(ModelUnavailable):
         load(str(folder), "tiny", CPU)
     (folder / "pytorch_model.bin").write_bytes(b"PK")
-    with pytest.raises(ModelUnavailable, match="cannot load model 'tiny'"):
+    with refused(ModelUnavailable, varies=r"(?s)(?<=': ).*(?=\. Expected 'lab')"):
         load(str(folder), "tiny", CPU)
 
 

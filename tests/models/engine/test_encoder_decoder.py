@@ -24,6 +24,7 @@ from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance
 from gnothi.types import Capabilities, Decoding, StateSpec
+from tests.messages import refused
 from tests.models.tiny import build_closing_tokenizer, build_seq2seq
 
 
@@ -86,15 +87,15 @@ async def test_scores_and_logprobs_equal_a_full_pass_in_any_company(pair: tuple[
 async def test_no_hidden_states_or_attentions(pair: tuple[Any, LanguageModel]) -> None:
     _, model = pair
     assert model.capabilities == Capabilities(logprobs=True, scoring=True, energy=True)
-    with pytest.raises(UsageError, match="offers none"):
+    with refused(UsageError):
         await model.sample(PROMPTS[0], 2, replace(WARM, seed=1), [StateSpec()])
-    with pytest.raises(UsageError, match=r"attentions: .* offers none"):
+    with refused(UsageError):
         await model.attend(PROMPTS[0], "w1 is w2 .")
 
 
 @pytest.mark.parametrize("attention", ["forked", "plain"])
 def test_there_is_one_way_of_attention(attention: Attention) -> None:
-    with pytest.raises(InvalidSetting, match=f"got '{attention}' for a sequence-to-sequence model"):
+    with refused(InvalidSetting):
         TransformersBackend(
             build_seq2seq("t5"), build_closing_tokenizer(), Plain(), name="t", settings=ModelSettings(attention=attention)
         )
@@ -116,7 +117,7 @@ async def test_positions_that_end_nowhere_read_long_inputs(kind: str, given: int
             assert (await model.generate(long, Decoding(max_tokens=4))).prompt_tokens > 1000
             assert all(score.logprob < 0 for score in await model.score(long, ("w1", "w2")))
         else:
-            with pytest.raises(PromptTooLong, match=r"expected at most \d+\..*'context'"):
+            with refused(PromptTooLong):
                 await model.generate(long, Decoding(max_tokens=4))
     finally:
         await model.aclose()

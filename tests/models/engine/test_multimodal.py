@@ -24,6 +24,7 @@ from gnothi.models.engine.multimodal import is_multimodal, keep_text
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.types import Decoding, Prompt, StateSpec, Task
+from tests.messages import refused
 from tests.models.tiny import VOCABULARY, build_tokenizer
 
 AS_IT_IS = ModelSettings(device="cpu", pack_weights=False)
@@ -174,12 +175,12 @@ def test_what_sees_may_be_missing_where_it_is_let_go(folder: Callable[[str], Pat
     file = tmp_path / "model.safetensors"
     kept = {key: one for key, one in load_file(file).items() if "language_model" not in key or "layers.2" not in key}
     save_file(kept, file, {"format": "pt"})
-    with pytest.raises(ModelUnavailable, match=r"lacks .*layers\.2\."):
+    with refused(ModelUnavailable):
         load(str(tmp_path), "again", AS_IT_IS)
 
 
 def test_one_that_reads_in_both_directions_is_refused() -> None:
-    with pytest.raises(ModelUnavailable, match=r"PaliGemmaForConditionalGeneration reads a text in both directions"):
+    with refused(ModelUnavailable):
         keep_text(build("paligemma", PREFIX), "prefix")
 
 
@@ -187,7 +188,7 @@ def test_one_that_needs_an_image_is_refused() -> None:
     model = build("llava", KINDS["llava"])
     usual = model.forward
     model.forward = lambda pixel_values, **given: usual(pixel_values=pixel_values, **given)
-    with pytest.raises(ModelUnavailable, match=r"does not reply to text alone \(TypeError: .*pixel_values"):
+    with refused(ModelUnavailable):
         keep_text(model, "seeing")
 
 

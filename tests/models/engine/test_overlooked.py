@@ -17,6 +17,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from gnothi.errors import ModelUnavailable
 from gnothi.models import gguf
+from tests.messages import refused
 from tests.models import tiny_gguf
 from tests.models.tiny import build_model
 
@@ -65,19 +66,19 @@ def without(part: str) -> Callable[[Weights], Weights]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        (without("layers.2.mlp.up_proj"), r"lacks model\.layers\.2\.mlp\.up_proj\.weight"),
-        (without("model.norm"), r"lacks model\.norm\.weight"),
-        (more(model__layers__1__mlp__up_proj__weight=torch.ones(48, 16)), r"\(48 x 16, expected 48 x 32\) in another shape"),
-        (more(model__layers__7__mlp__up_proj__weight=torch.ones(48, 32)), r"tiny\.gguf holds blk\.7\.ffn_up\.weight, which"),
-        (more(odd__weight=torch.ones(48, 16)), r"holds 768 numbers more than the model has"),
-        (more(long__weight=torch.ones(4)), r"holds rope_factors_long\.weight, which transformers passes over"),
-        (more(factors__weight=torch.tensor([1.0, 2, 3, 4])), r"divides frequencies by rope_freqs\.weight in a way of its own"),
+        without("layers.2.mlp.up_proj"),
+        without("model.norm"),
+        more(model__layers__1__mlp__up_proj__weight=torch.ones(48, 16)),
+        more(model__layers__7__mlp__up_proj__weight=torch.ones(48, 32)),
+        more(odd__weight=torch.ones(48, 16)),
+        more(long__weight=torch.ones(4)),
+        more(factors__weight=torch.tensor([1.0, 2, 3, 4])),
     ],
 )
-def test_weights_that_are_missing_or_left_over(kept: Callable[..., Path], change: Any, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable, match=said):
+def test_weights_that_are_missing_or_left_over(kept: Callable[..., Path], change: Any, tmp_path: Path) -> None:
+    with refused(ModelUnavailable):
         kept(change)
     assert not gguf.listed()
     assert not list((tmp_path / "cache" / "models").glob("*/config.json"))
@@ -89,7 +90,7 @@ def test_a_head_that_is_the_embedding(kept: Callable[..., Path]) -> None:
 
 @pytest.mark.parametrize("kind", [RopeScalingType.YARN, RopeScalingType.LINEAR])
 def test_scaled_positions(kept: Callable[..., Path], kind: RopeScalingType) -> None:
-    with pytest.raises(ModelUnavailable, match=rf"scales positions \(llama\.rope\.scaling\.type = {kind.value}\)"):
+    with refused(ModelUnavailable):
         kept(header=lambda writer: writer.add_rope_scaling_type(kind))
 
 

@@ -22,6 +22,7 @@ from gnothi.models.settings import Attention, ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import PROMPTS, WARM
 from gnothi.types import Samples, StateSpec
+from tests.messages import refused
 from tests.models.tiny import ARCHITECTURES, build_model
 
 Patch = pytest.MonkeyPatch
@@ -184,16 +185,14 @@ class Both(nn.Module):
 def test_what_is_no_causal_model_is_refused() -> None:
     model = build_model("llama")
     model.model.layers[0] = Both(model.model.layers[0])
-    with pytest.raises(ModelUnavailable, match="no causal language model"):
+    with refused(ModelUnavailable):
         settle(Network(model, 0))
 
 
 def test_what_cannot_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = build_model("llama")
     monkeypatch.setattr(model.model.layers[1], "forward", lambda *_, **__: torch.zeros(2) @ torch.zeros(3))
-    with pytest.raises(
-        ModelUnavailable, match="LlamaForCausalLM cannot be run: a plain pass over a few tokens fails with Runtime"
-    ):
+    with refused(ModelUnavailable, varies=r"(?<=RuntimeError: ).*(?=\. Expected)"):
         settle(Network(model, 0))
 
 
@@ -206,7 +205,7 @@ def test_a_trial_that_does_not_fit_says_nothing_of_a_path(
         raise error
 
     monkeypatch.setattr(Network, where, full)
-    with pytest.raises(ModelUnavailable, match="out of memory"):
+    with refused(ModelUnavailable):
         settle(Network(build_model("llama"), 0))
 
 

@@ -27,6 +27,7 @@ from gnothi.retrieval.dense.index import DenseIndex
 from gnothi.retrieval.registry import open_reranker
 from gnothi.testing.conformance.reranker import RerankerConformance
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.models.openai_server import Fault, Server, serving
 from tests.models.remote.encoder_server import BesideApi, beside, score, vector
 
@@ -97,7 +98,7 @@ def test_of_many_requests_with_faults_none_is_lost(scheme: str, many: int, monke
 def test_results_that_stay_wrong_are_refused(scheme: str, odd: str) -> None:
     with serving(beside(BesideApi(odd=lambda _: odd))) as server:
         found = encoder(server, scheme)
-        with pytest.raises(ModelUnavailable, match="tried 7 times") as told:
+        with refused(ModelUnavailable) as told:
             found(["a", "b"], "document", None, False)
     assert "model.retries" not in str(told.value)  # nobody can set it here
 
@@ -109,7 +110,7 @@ def test_another_interface_is_told_at_once(scheme: str, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(BesideApi, "answer", other)
     with serving(beside(BesideApi())) as server:
-        with pytest.raises(ModelUnavailable, match="in a form that is not"):
+        with refused(ModelUnavailable):
             encoder(server, scheme)(["a"], "document", None, False)
         assert len(server.posts) == 1
 
@@ -126,7 +127,7 @@ def test_a_server_that_takes_fewer_texts_gets_fewer() -> None:
 
 def test_a_text_that_is_refused_is_told_and_not_asked_again() -> None:
     api = BesideApi()
-    with serving(beside(api)) as server, pytest.raises(Refused, match="this word is not allowed"):
+    with serving(beside(api)) as server, refused(Refused):
         encoder(server)(["a", "a forbidden one"], "document", None, False)
     assert len(api.asked) == 1
 
@@ -171,19 +172,19 @@ def test_tokens_count_to_the_budget(usage: bool) -> None:
 
 
 def test_what_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
+    with refused(ModelUnavailable):
         named_encoder("openai:text-embedding-3-small")
-    with pytest.raises(UsageError, match="expected the server's address"):
+    with refused(UsageError):
         named_encoder("tei:")
-    with pytest.raises(UsageError, match="expected the server's address"):
+    with refused(UsageError):
         named_encoder("openai:@http://127.0.0.1:1")
-    with pytest.raises(InvalidSetting, match="the encoder's address: the address holds a user") as told:
+    with refused(InvalidSetting) as told:
         named_encoder("openai:x@http://me:secret@127.0.0.1/v1")
     assert "secret" not in str(told.value)
-    with pytest.raises(UnknownName, match="kind of encoder"):
+    with refused(UnknownName):
         named_encoder("opnai:x")
     assert named_encoder("sentence-transformers/all-MiniLM-L6-v2") is None
-    with spending(Budget(max_cost=1.0)), pytest.raises(InvalidSetting, match="cannot count what the encoder 'openai:x' costs"):
+    with spending(Budget(max_cost=1.0)), refused(InvalidSetting):
         named_encoder("openai:x@http://127.0.0.1:1/v1")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     assert isinstance(named_encoder("openai:x"), RemoteEncoder)
@@ -252,7 +253,7 @@ async def test_each_text_has_its_score(scheme: str, monkeypatch: pytest.MonkeyPa
 async def test_scores_that_stay_wrong_are_refused(odd: str) -> None:
     with serving(beside(BesideApi(odd=lambda _: odd))) as server:
         reranker = open_reranker(spec(server, "rerank"))
-        with pytest.raises(ModelUnavailable, match="tried 7 times"):
+        with refused(ModelUnavailable):
             await reranker.score(QUERY, TEXTS)
         await reranker.aclose()
 
@@ -272,11 +273,11 @@ async def test_many_texts_in_portions_and_kept() -> None:
 
 
 def test_rerankers_that_cannot_be_opened() -> None:
-    with pytest.raises(UsageError, match="expected the server's address, as in rerank:NAME@http"):
+    with refused(UsageError):
         open_reranker("rerank:bge")
-    with pytest.raises(UsageError, match="expected the server's address, as in tei:http"):
+    with refused(UsageError):
         open_reranker("tei:")
-    with spending(Budget(max_cost=1.0)), pytest.raises(InvalidSetting, match="cannot count what the re-ranker"):
+    with spending(Budget(max_cost=1.0)), refused(InvalidSetting):
         open_reranker("cohere:rerank-v3.5")
 
 

@@ -13,6 +13,7 @@ from gnothi.errors import UsageError
 from gnothi.models.remote.replies import FIELDS, Bill, Choice, InvalidReply, OtherShape, cut, read, split_thought, without_start
 from gnothi.models.remote.tokens import FLOOR, aligned, chat_texts, number
 from gnothi.types import Token
+from tests.messages import refused
 
 TEXTS = st.text(alphabet="ab é字\n", max_size=12)
 
@@ -59,7 +60,7 @@ def test_what_is_no_reply(data: object) -> None:
 
 
 def test_a_withheld_reply() -> None:
-    with pytest.raises(UsageError, match="content filter"):
+    with refused(UsageError):
         read(completion(finish_reason="content_filter"), stops=False)
 
 
@@ -130,8 +131,8 @@ ANN = {"type": "text", "text": "Ann"}
         ({"content": "Ann", "thinking_blocks": [{"type": "thinking", "thinking": "Otto?", "signature": "x"}]}, "Ann", "Otto?"),
         ({"content": None, "refusal": "I cannot say."}, "I cannot say.", ""),
         ({"content": "A text that speaks of <think> and </think>."}, "A text that speaks of <think> and </think>.", ""),
-        ({"text": "Ann"}, "Ann", ""),
-    ],
+        ({"text": "Ann"}, "Ann", "")
+    ]
 )  # fmt: skip
 def test_answer_and_thought(message: dict[str, Any], answer: str, thought: str) -> None:
     found = split_thought(message)

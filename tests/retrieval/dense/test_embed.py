@@ -18,6 +18,7 @@ from gnothi.retrieval.dense.index import DenseIndex
 from gnothi.retrieval.dense.store import FOLDER, read_manifest
 from gnothi.retrieval.registry import DENSE
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.dense import words
 from tests.retrieval.documents import made_up
 
@@ -80,7 +81,7 @@ def test_an_interruption_costs_one_batch_at_most(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         embed(tmp_path, Encoding("words"), encode=interrupted)
-    with pytest.raises(IndexUnavailable, match="was interrupted"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path, words.questions)
     counted = words.Counted()
     report = embed(tmp_path, encode=counted)
@@ -111,17 +112,17 @@ def test_many_changes_leave_no_more_than_a_quarter_behind(tmp_path: Path) -> Non
 
 def test_another_encoder_is_refused(tmp_path: Path) -> None:
     words.embedded(tmp_path, made_up(1, 3))
-    with pytest.raises(InvalidSetting, match=r"got others, question prompt 'query: '; expected words"):
+    with refused(InvalidSetting):
         embed(tmp_path, Encoding("others", question_prompt="query: "), encode=words.passages)
-    with pytest.raises(InvalidSetting, match="name the encoder"):
+    with refused(InvalidSetting):
         embed(words.put(tmp_path / "fresh", made_up(1, 1)))
 
 
 def test_an_encoder_that_gives_something_else_is_told(tmp_path: Path) -> None:
     words.put(tmp_path, made_up(1, 3))
-    with pytest.raises(ModelUnavailable, match="no number"):
+    with refused(ModelUnavailable):
         embed(tmp_path, Encoding("words"), encode=lambda given: np.full((len(given), 4), np.nan, np.float32))
-    with pytest.raises(ModelUnavailable, match=r"shape \(1, 4\) for 3 passages"):
+    with refused(ModelUnavailable):
         embed(tmp_path, encode=lambda _: np.zeros((1, 4), np.float32))
 
 

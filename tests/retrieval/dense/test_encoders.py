@@ -20,6 +20,7 @@ from gnothi.retrieval.dense.index import DenseIndex
 from gnothi.retrieval.registry import open_index
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.cross_encoders import classifier
 from tests.retrieval.dense import words
 
@@ -88,7 +89,7 @@ def test_checkpoints_of_dpr_are_read_as_their_authors_do(tmp_path: Path) -> None
     embed(tmp_path / "index", encoding)
     assert DenseIndex.open(tmp_path / "index")._vectors.shape == (len(CORPUS), 16)
     lacking(tmp_path / "DPRQuestionEncoder", "encoder.layer.0.attention")
-    with pytest.raises(ModelUnavailable, match=r"cannot load the encoder .*: its files lack \S*encoder\.layer\.0\.attention"):
+    with refused(ModelUnavailable, varies="(?<=lack ).*(?=, in whose)"):
         encoding.questions()
 
 
@@ -106,16 +107,16 @@ def test_weights_that_are_missing_are_told(sentence_model: str, tmp_path: Path) 
     lacking(folder, "pooler")  # no vector is made with it
     np.testing.assert_array_equal(Encoding(str(folder)).questions()(["who built"]), before)
     lacking(folder, "LayerNorm")
-    with pytest.raises(ModelUnavailable, match=r"its files lack .*LayerNorm\.bias, .*random numbers\. Expected a"):
+    with refused(ModelUnavailable):
         Encoding(str(folder)).questions()
 
 
 def test_what_cannot_be_loaded_is_told(tmp_path: Path) -> None:
     words.put(tmp_path / "index", CORPUS)
-    with pytest.raises(ModelUnavailable, match=r"which is no folder\. Expected a folder saved by sentence-transformers"):
+    with refused(ModelUnavailable):
         embed(tmp_path / "index", Encoding("./absent"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelUnavailable, match="cannot load the encoder"):
+    with refused(ModelUnavailable):
         embed(tmp_path / "index", Encoding(str(tmp_path / "empty")))
 
 
@@ -128,7 +129,7 @@ def test_the_pair_must_belong_together(sentence_model: str, tmp_path: Path) -> N
     words.put(tmp_path / "index", CORPUS)
     if other.questions()(["a"]).shape[1] == 16:
         pytest.skip("this version of sentence-transformers does not save truncate_dim")
-    with pytest.raises(ModelUnavailable, match="do not belong together"):
+    with refused(ModelUnavailable):
         embed(tmp_path / "index", other)
 
 

@@ -25,6 +25,7 @@ from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.dense.index import DenseIndex, Neighbours
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.dense import words
 from tests.retrieval.documents import made_up
 
@@ -120,13 +121,13 @@ def test_a_passage_deleted_since_is_not_found(tmp_path: Path) -> None:
     index = DenseIndex.open(tmp_path, words.questions)
     words.put(tmp_path, [], gone=["p2"])
     assert "p2" not in {one.passage.id for one in asyncio.run(index.search("harbour town salted plums", 10))}
-    with pytest.raises(IndexUnavailable, match="has changed since its vectors were made"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path, words.questions)
 
 
 def test_an_index_without_vectors_says_how_to_make_them(tmp_path: Path) -> None:
     words.put(tmp_path, CORPUS)
-    with pytest.raises(IndexUnavailable, match=r"no vectors .* `gnothi index embed .* --encoder MODEL`"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path)
 
 
@@ -137,14 +138,14 @@ def test_vectors_half_made_or_of_other_weights_are_refused(tmp_path: Path) -> No
     words.put(tmp_path / "index", CORPUS)
     embed(tmp_path / "index", Encoding(str(folder)), encode=words.passages)
     (folder / "config.json").write_text('{"other": 1}')
-    with pytest.raises(IndexUnavailable, match="other weights"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path / "index", words.questions)
-    with pytest.raises(IndexUnavailable, match="other weights"):
+    with refused(IndexUnavailable):
         embed(tmp_path / "index", encode=words.passages)
     manifest = store.read_manifest(tmp_path / "index")
     assert manifest is not None
     store.Store(tmp_path / "index", replace(manifest, content="")).close()
-    with pytest.raises(IndexUnavailable, match="was interrupted"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path / "index", words.questions)
 
 
@@ -155,7 +156,7 @@ def test_a_damaged_graph_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     words.embedded(tmp_path, made_up(1, 200))
     graph = tmp_path / store.FOLDER / "neighbours-0.usearch"
     graph.write_bytes(graph.read_bytes()[:kept])
-    with pytest.raises(IndexUnavailable, match=r"are damaged: .* Remove that folder"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path, words.questions)
 
 
@@ -163,7 +164,7 @@ def test_a_damaged_graph_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_damaged_files_are_told(tmp_path: Path, damage: str) -> None:
     words.embedded(tmp_path, CORPUS)
     (tmp_path / store.FOLDER / damage).write_bytes(b"no")
-    with pytest.raises(IndexUnavailable, match=r"damaged|cannot be read|not JSON"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path, words.questions)
 
 
@@ -182,7 +183,7 @@ def test_a_manifest_with_values_of_other_kinds_is_damage(tmp_path: Path, field: 
     words.embedded(tmp_path, CORPUS)
     file = tmp_path / store.FOLDER / "gnothi-index.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {field: value}))
-    with pytest.raises(IndexUnavailable, match="are damaged: its manifest says what it cannot say"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path, words.questions)
 
 
@@ -190,7 +191,7 @@ async def test_vectors_of_another_length_than_the_encoders_are_damage(tmp_path: 
     words.embedded(tmp_path, CORPUS)
     file = tmp_path / store.FOLDER / "gnothi-index.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"dimension": 100}))
-    with pytest.raises(IndexUnavailable, match="they have 100 numbers, their encoder's 256"):
+    with refused(IndexUnavailable):
         await DenseIndex.open(tmp_path, words.questions).search("heron", 3)
 
 
@@ -198,7 +199,7 @@ def test_vectors_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
     words.embedded(tmp_path, CORPUS)
     file = tmp_path / store.FOLDER / "vectors-0.f32"
     file.write_bytes(file.read_bytes()[:-4])
-    with pytest.raises(IndexUnavailable, match="some of the vectors that it lists are missing"):
+    with refused(IndexUnavailable):
         embed(tmp_path, encode=words.passages)
 
 
@@ -211,7 +212,7 @@ def test_rows_of_other_kinds_are_made_again_or_refused(tmp_path: Path, change: s
     if not told:
         assert embed(tmp_path, encode=words.passages).encoded == len(CORPUS)
         return
-    with pytest.raises(IndexUnavailable, match=told):
+    with refused(IndexUnavailable):
         embed(tmp_path, encode=words.passages)
 
 
@@ -222,7 +223,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
     words.embedded(tmp_path, CORPUS)
     (tmp_path / store.FOLDER / name).unlink()
     os.mkfifo(tmp_path / store.FOLDER / name)
-    with pytest.raises(IndexUnavailable, match="a file was expected"):
+    with refused(IndexUnavailable):
         DenseIndex.open(tmp_path, words.questions)
-    with pytest.raises(IndexUnavailable, match="a file was expected"):
+    with refused(IndexUnavailable):
         embed(tmp_path, encode=words.passages)

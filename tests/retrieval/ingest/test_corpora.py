@@ -17,6 +17,7 @@ from gnothi.retrieval.ingest.base import START, NoDocument, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import Keys
 from gnothi.retrieval.ingest.formats import reader
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.documents import contents
 
 TEXT = "The lighthouse was kept by Dana Brisk."
@@ -151,7 +152,7 @@ def test_hotpotqa_as_its_authors_write_it(tmp_path: Path) -> None:
 )
 def test_questions_are_not_indexed_as_text(tmp_path: Path, record: dict[str, Any]) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps(record))
-    with pytest.raises(NoDocument, match="holds questions"):
+    with refused(NoDocument):
         found(tmp_path / "a.jsonl")
     with pytest.raises(NoDocument):
         build([tmp_path / "a.jsonl"], tmp_path / "index")
@@ -199,7 +200,7 @@ def test_records_without_a_text_are_rows(tmp_path: Path) -> None:
 
 def test_a_text_in_utf16_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(json.dumps(PLAIN["BEIR"][0]).encode("utf-16"))
-    with pytest.raises(Unreadable, match="UTF-16"):
+    with refused(Unreadable):
         found(tmp_path / "a.jsonl")
     (tmp_path / "a.json").write_bytes(json.dumps(PLAIN["BEIR"]).encode("utf-16"))
     assert pairs(tmp_path / "a.json") == [("Orvel", TEXT)]
@@ -211,14 +212,14 @@ def test_a_text_in_utf16_is_refused_by_name(tmp_path: Path) -> None:
 )
 def test_broken_json_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(Unreadable, match=r"a\.json is not valid JSON"):
+    with refused(Unreadable):
         found(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "3", '"x"', '{"a": 1, "b": [1, [2]], "c": {"d": [{}]}}', "[1, 2]"])
 def test_json_without_records_is_no_document(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(NoDocument, match="no array of records"):
+    with refused(NoDocument):
         found(tmp_path / "a.json")
 
 

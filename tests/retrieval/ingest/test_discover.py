@@ -8,6 +8,7 @@ import pytest
 from gnothi.errors import InvalidInput
 from gnothi.retrieval.ingest.discover import Found, Skipped, discover
 from gnothi.retrieval.ingest.formats import FORMATS
+from tests.messages import refused
 
 
 @pytest.fixture
@@ -67,21 +68,10 @@ def test_a_named_file_stands_for_itself(tree: Path) -> None:
     assert item.size == 5
 
 
-@pytest.mark.parametrize(("name", "says"), [("gone", "does not exist"), ("g.png", r"no known format \(\.png\)")])
-def test_a_named_source_that_cannot_be_used_is_an_error(tree: Path, name: str, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
+@pytest.mark.parametrize("name", ["gone", "g.png", "b.txr"])
+def test_a_named_source_that_cannot_be_used_is_an_error(tree: Path, name: str) -> None:
+    with refused(InvalidInput):
         list(discover([tree / name], tree / "out", FORMATS))
-
-
-def test_an_error_names_the_usual_formats_alone_and_a_near_name_once(tree: Path) -> None:
-    with pytest.raises(InvalidInput) as unknown:
-        list(discover([tree / "g.png"], tree / "out", FORMATS))
-    assert ".pdf" in str(unknown.value)
-    assert len(str(unknown.value)) < 400
-    with pytest.raises(InvalidInput) as missing:
-        list(discover([tree / "b.txr"], tree / "out", FORMATS))
-    assert str(missing.value).count("?") == 1
-    assert str(missing.value).endswith("?")
 
 
 def test_the_stamp_changes_with_the_file(tree: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gnothi.retrieval.ingest.base import Unreadable
 from gnothi.retrieval.ingest.encoding import chunks, detect
+from tests.messages import refused
 
 
 def text_of(path: Path) -> str:
@@ -117,12 +118,12 @@ def test_utf8_with_few_broken_bytes_stays_utf8(file: Path) -> None:
 @pytest.mark.parametrize("data", [b"abc\0\0def", b"a\0b\0c\0", bytes(range(256)) * 40, b"\x01\x02\x03\x04 text"])
 def test_binary_files_are_refused(file: Path, data: bytes) -> None:
     file.write_bytes(data)
-    with pytest.raises(Unreadable, match=r"file\.txt is a binary file"):
+    with refused(Unreadable):
         detect(file)
 
 
 def test_a_missing_file_is_refused(file: Path) -> None:
-    with pytest.raises(Unreadable, match="No such file"):
+    with refused(Unreadable):
         detect(file)
 
 

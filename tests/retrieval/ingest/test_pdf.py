@@ -19,6 +19,7 @@ from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.formats import FORMATS
 from gnothi.retrieval.ingest.pdf import _joined, _pages
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.documents import make_pdf
 
 LEFT = [
@@ -225,7 +226,7 @@ def test_a_pdf_of_pictures_alone_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"", b"not a PDF at all", b"%PDF-1.4\n" + b"\0garbage" * 100])
 def test_what_is_no_pdf_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.pdf").write_bytes(data)
-    with pytest.raises(Unreadable, match=r"a\.pdf is not a PDF that can be read"):
+    with refused(Unreadable, varies=r"(?<=read: ).*(?=\. Repair)"):
         steps(tmp_path / "a.pdf")
 
 
@@ -244,7 +245,7 @@ def test_a_password_to_open_is_refused_and_one_to_change_is_not(tmp_path: Path, 
         writer = pypdf.PdfWriter(tmp_path / "plain.pdf")
         writer.encrypt(user, "owner", algorithm=algorithm)
         writer.write(tmp_path / name)
-    with pytest.raises(Unreadable, match="password"):
+    with refused(Unreadable):
         steps(tmp_path / "a.pdf")
     assert text(tmp_path / "b.pdf") == "Secret."
 
@@ -255,7 +256,7 @@ def test_more_pages_than_a_file_can_hold_are_refused(tmp_path: Path) -> None:
     kids, more = b"/Kids [4 0 R] /Count 1", b"/Kids [" + b"4 0 R " * count + b"] /Count %d" % count
     assert kids in data
     (tmp_path / "a.pdf").write_bytes(data.replace(kids, more))
-    with pytest.raises(Unreadable, match="2,000 pages"):
+    with refused(Unreadable):
         steps(tmp_path / "a.pdf")
 
 
@@ -270,7 +271,7 @@ def test_a_stream_that_unpacks_to_gigabytes_is_refused_and_the_next_file_is_read
     stream[pypdf.generic.NameObject("/Filter")] = pypdf.generic.NameObject("/FlateDecode")
     writer.pages[0][pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
     writer.write(tmp_path / "a.pdf")
-    with pytest.raises(Unreadable, match=r"a\.pdf is refused"):
+    with refused(Unreadable, varies=r"(?<=512 MB).*(?=\. Leave)"):
         steps(tmp_path / "a.pdf")
     assert text(tmp_path / "plain.pdf") == "Words."
 
@@ -278,7 +279,7 @@ def test_a_stream_that_unpacks_to_gigabytes_is_refused_and_the_next_file_is_read
 def test_without_pypdfium2_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_pdf(tmp_path / "a.pdf", [["Words."]])
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    with pytest.raises(MissingDependency, match=r"gnothi\[documents\]"):
+    with refused(MissingDependency):
         steps(tmp_path / "a.pdf")
 
 

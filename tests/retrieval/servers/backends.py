@@ -19,13 +19,11 @@ Rows = list[tuple[int, str | None]]
 
 
 class Backend(ABC):
-    """``size``: passages, notes and the batch of a build that is killed; ``rules``: what the messages about others' tables
-    say."""
+    """``size``: passages, notes and the batch of a build that is killed."""
 
     scheme: str
     key = "table"
     size: ClassVar[tuple[int, int, str]] = (2500, 30, "200")
-    lacks = "column"
 
     def __init__(self, folder: Path, server: str) -> None:
         self.folder, self.server = folder, server
@@ -155,7 +153,6 @@ class Postgres(Backend):
 class Lucene(Backend):
     key = "index"
     size = (500, 6, "5")
-    lacks = "field"
 
     def __init__(self, folder: Path, fake: Fake) -> None:
         super().__init__(folder, fake.url)

@@ -14,6 +14,7 @@ from gnothi.errors import IndexUnavailable, InvalidSetting, MissingDependency
 from gnothi.retrieval.build import build
 from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.documents import made_up, write_jsonl
 from tests.retrieval.servers.backends import LANCE, Lance
 from tests.retrieval.servers.store import BUCKET, KEYS, SERVER, store
@@ -47,12 +48,12 @@ def described(folder: Path, address: str, table: str, bucket: str = BUCKET) -> s
 @pytest.mark.skipif(importlib.util.find_spec("lancedb") is not None, reason="lancedb is installed")
 def test_without_the_package(tmp_path: Path) -> None:
     (tmp_path / "lance").mkdir()
-    with pytest.raises(MissingDependency, match="lancedb"):
+    with refused(MissingDependency):
         open_index(f"lancedb:{tmp_path / 'lance'}#passages")
 
 
 def test_no_folder_is_made_by_a_search(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="there is no folder"):
+    with refused(IndexUnavailable):
         open_index(f"lancedb:{tmp_path / 'none'}#passages")
     assert list(tmp_path.iterdir()) == []
 
@@ -61,7 +62,7 @@ def test_no_folder_is_made_by_a_search(tmp_path: Path) -> None:
 def test_one_build_at_a_time(tmp_path: Path) -> None:
     from gnothi.retrieval.servers.lancedb_build import opened
 
-    with opened(f"{tmp_path / 'lance'}#passages"), pytest.raises(IndexUnavailable, match="one at a time"):
+    with opened(f"{tmp_path / 'lance'}#passages"), pytest.raises(IndexUnavailable):
         built(Lance(tmp_path))
 
 
@@ -110,17 +111,17 @@ def test_what_a_store_repeats_is_not_shown(address: str) -> None:
 
 @needed
 def test_a_store_that_does_not_answer(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match=r"s3://notes/lance.*Connection refused.*endpoint, region and keys"):
+    with pytest.raises(IndexUnavailable):
         open_index(described(tmp_path, "http://127.0.0.1:9", "away"))
 
 
 def test_keys_in_an_address_are_refused() -> None:
-    with pytest.raises(InvalidSetting, match="AWS_SECRET_ACCESS_KEY") as caught:
+    with refused(InvalidSetting) as caught:
         open_index("lancedb:s3://key:secret@bucket/lance#passages")
     assert "key:secret" not in str(caught.value)
 
 
 def test_a_folder_has_no_endpoint(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(f'server = "{tmp_path}"\nendpoint = "http://127.0.0.1:9"\n')
-    with pytest.raises(InvalidSetting, match="endpoint and region are those of an object store"):
+    with refused(InvalidSetting):
         open_index(f"lancedb:{tmp_path / 'a.toml'}")

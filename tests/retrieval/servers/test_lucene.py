@@ -36,6 +36,7 @@ from gnothi.retrieval.servers.lucene_build import LuceneWriter, opened
 from gnothi.retrieval.servers.patience import Passing
 from gnothi.testing.conformance.retriever import CORPUS
 from gnothi.types import Passage, ScoredPassage
+from tests.messages import refused
 from tests.retrieval.dense import words
 from tests.retrieval.documents import bare, contents, made_up, sourced, write_jsonl
 from tests.retrieval.servers.backends import Lucene
@@ -72,19 +73,19 @@ def test_an_address_names_the_index(argument: str, settings: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    "more",
     [
-        ({"index": " "}, "index of index"),
-        ({"server": "host:9200"}, "https://HOST:PORT"),
-        ({"server": "ftp://host"}, "https://HOST:PORT"),
-        ({"server": "https://host:x"}, "https://HOST:PORT"),
-        ({"server": "https://"}, "https://HOST:PORT"),
-        ({"server": f"{URL}/?q=1"}, "https://HOST:PORT"),
-        ({"server": "https://me:fish@host"}, "environment"),
+        {"index": " "},
+        {"server": "host:9200"},
+        {"server": "ftp://host"},
+        {"server": "https://host:x"},
+        {"server": "https://"},
+        {"server": f"{URL}/?q=1"},
+        {"server": "https://me:fish@host"},
     ],
 )
-def test_settings_that_cannot_be(more: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidSetting, match=said) as caught:
+def test_settings_that_cannot_be(more: dict[str, Any]) -> None:
+    with refused(InvalidSetting) as caught:
         Index(**{"server": URL, **more})
     assert "fish" not in str(caught.value)
 
@@ -92,16 +93,16 @@ def test_settings_that_cannot_be(more: dict[str, Any], said: str) -> None:
 def test_secrets_come_from_the_environment_and_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     (index,) = indices("https://me@host:9200/notes", "opensearch")
     assert (index.name, index.address) == ("host:9200 index notes", URL)
-    with pytest.raises(InvalidSetting, match="OPENSEARCH_PASSWORD to the password of me"):
+    with refused(InvalidSetting):
         index.credentials("opensearch")
     monkeypatch.setenv("OPENSEARCH_PASSWORD", "fish")
     assert index.credentials("opensearch") == ("me", "fish")
     assert INDEX.credentials("elasticsearch") == ("", "")
-    with pytest.raises(InvalidSetting, match="SHOP to the API key"):
+    with refused(InvalidSetting):
         Index(URL, secret="SHOP").credentials("elasticsearch")
     monkeypatch.setenv("SHOP", "herring")
     assert Index(URL, secret="SHOP").credentials("elasticsearch") == ("", "herring")
-    with pytest.raises(InvalidSetting, match="no API keys"):
+    with refused(InvalidSetting):
         Index(URL, secret="SHOP").credentials("opensearch")
 
 
@@ -207,11 +208,11 @@ def test_partial_answers_name_what_lacks() -> None:
 def test_what_an_answer_must_hold() -> None:
     given = answer()
     del given["hits"]["hits"][0]["_source"]
-    with pytest.raises(IndexUnavailable, match="_source"):
+    with refused(IndexUnavailable):
         read_hits(given, INDEX, 5)
     given = answer(hits=MOST, total=MOST + 1)
     assert len(read_hits(given, INDEX, MOST).passages) == MOST
-    with pytest.raises(InvalidSetting, match=f"at most {MOST}"):
+    with refused(InvalidSetting):
         read_hits(given, INDEX, MOST + 1)
 
 
@@ -239,13 +240,13 @@ async def test_fields_in_objects_and_ids_of_the_server(lucene: Lucene) -> None:
 
 async def test_what_does_not_fit_is_said_before_the_first_search(lucene: Lucene) -> None:
     spec = built(lucene)
-    with pytest.raises(IndexUnavailable, match=r"says 404: no such index \[nothing\]"):
+    with refused(IndexUnavailable):
         open_index(lucene.spec("nothing"))
-    for more, said in (('text = "body"', "has no field 'body'"), ('id = "text"', "'text' cannot be sorted by")):
-        with pytest.raises(IndexUnavailable, match=said):
+    for more in ('text = "body"', 'id = "text"'):
+        with refused(IndexUnavailable):
             open_index(lucene.described("passages", more=more))
     lucene.fake.status, lucene.fake.failed = "red", 1
-    with pytest.raises(IndexUnavailable, match="is red: 1 of its shards"):
+    with refused(IndexUnavailable):
         open_index(spec)
     open_index(lucene.described("passages", more="partial = true"))
 
@@ -253,7 +254,7 @@ async def test_what_does_not_fit_is_said_before_the_first_search(lucene: Lucene)
 async def test_secrets_are_sent(lucene: Lucene, monkeypatch: pytest.MonkeyPatch) -> None:
     spec, fake = built(lucene), lucene.fake
     fake.secret = "Basic bWU6ZmlzaA=="
-    with pytest.raises(IndexUnavailable, match="says 401"):
+    with refused(IndexUnavailable):
         open_index(spec)
     monkeypatch.setenv(f"{fake.engine.upper()}_PASSWORD", "fish")
     assert await found(spec.replace("//", "//me@"), HERON, 1) == [CORPUS[4]]
@@ -271,7 +272,7 @@ async def test_shards_that_fail_are_declared_or_refused(lucene: Lucene, by: str)
     built(lucene, more=ENCODED)
     lucene.fake.failed = 1
     more = f'{ENCODED}by = "{by}"\n'
-    with pytest.raises(IndexUnavailable, match="Partial shards failure"):
+    with refused(IndexUnavailable):
         await found(lucene.described("passages", more=f"{more}patience = 0.05"), HERON)
     with events.record() as seen:
         assert await found(lucene.described("passages", more=f"{more}partial = true"), HERON)
@@ -286,7 +287,7 @@ async def test_more_than_a_server_shows_at_once_is_refused(lucene: Lucene, monke
     built(lucene, [Passage(f"{9 - i}", "A heron.") for i in range(10)], more=ENCODED)
     spec = lucene.described("passages", more=f'{ENCODED}by = "{by}"')
     assert len(await found(spec, "heron", 4)) == 4
-    with pytest.raises(InvalidSetting, match="got 5, expected at most 4"):
+    with refused(InvalidSetting):
         await found(spec, "heron", 5)
 
 
@@ -305,7 +306,7 @@ def test_a_build_that_begins_later_takes_over(lucene: Lucene, tmp_path: Path) ->
     with opened(argument, lucene.fake.engine) as first:  # type: ignore[arg-type]
         first.writer.put_all([(Passage("a", "b"), "origin")])
         built(lucene)
-        with pytest.raises(IndexUnavailable, match="another build, which began later"):
+        with refused(IndexUnavailable):
             first.writer.put_all([(Passage("c", "d"), "origin")])
     built(lucene)
     build([tmp_path / "passages.jsonl"], tmp_path / "folder")
@@ -322,16 +323,20 @@ def test_an_index_that_was_removed_is_built_whole(lucene: Lucene) -> None:
 
 @pytest.mark.parametrize("more", ['id = "_id"', 'words = ""', 'title = ""', 'encoder = "e"\nvectors = "text"'])
 def test_what_cannot_be_built(lucene: Lucene, more: str) -> None:
-    with pytest.raises(InvalidSetting, match=r"names of fields|a field of its own"):
+    with refused(InvalidSetting):
         built(lucene, more=more)
-    for name in ("Notes", "notes*", "_all", "a" * 250):
-        with pytest.raises(InvalidSetting, match="small letters"):
-            built(lucene, table=name)
+    assert lucene.fake.shelves == {}
+
+
+@pytest.mark.parametrize("name", ["Notes", "notes*", "_all", "a" * 250], ids=["capital", "star", "own", "long"])
+def test_names_that_cannot_be_built(lucene: Lucene, name: str) -> None:
+    with refused(InvalidSetting):
+        built(lucene, table=name)
     assert lucene.fake.shelves == {}
 
 
 def test_a_passage_that_the_server_does_not_take_is_named(lucene: Lucene) -> None:
-    with pytest.raises(IndexUnavailable, match=r"does not take a passage: .*strict"):
+    with refused(IndexUnavailable):
         built(lucene, [Passage("a", "unacceptable")])
 
 
@@ -440,7 +445,7 @@ async def test_what_never_ends_is_told(lucene: Lucene, fault: str, by: str) -> N
     lucene.fake.faults = (fault,)
     retriever = open_index(lucene.described("passages", more=more))
     lucene.fake.share = 1.0
-    with pytest.raises(IndexUnavailable, match="did not answer for"):
+    with refused(IndexUnavailable, varies=r"(?<= s: ).*(?=\. Look)"):
         await retriever.search(HERON, 3)
     lucene.fake.share = 0.0
     assert bare((await in_time(lambda: retriever.search(HERON, 1)))[0].passage) == CORPUS[4]
@@ -457,7 +462,7 @@ async def test_one_that_is_away_and_optional_is_done_without(fakes: Callable[...
     assert await found(spec, HERON, 1) == [CORPUS[4]]
     assert index_fingerprint(spec) == ""
     (tmp_path / "index.toml").write_text(servers)
-    with pytest.raises(IndexUnavailable, match="cannot be reached"):
+    with refused(IndexUnavailable):
         open_index(spec)
 
 
@@ -482,5 +487,12 @@ def test_two_fields_as_beir_searches_them() -> None:
     assert (found["type"], found["tie_breaker"], found["fields"]) == ("best_fields", 0.5, ["title", "txt"])
     _, body = Index(URL, words="").by_words("who", 3)
     assert body["query"]["multi_match"]["type"] == "cross_fields"
-    with pytest.raises(InvalidSetting, match="got 'both'"):
+    with refused(InvalidSetting):
         Index(URL, fields="both")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", ["elasticsearch", "opensearch"])
+def test_a_build_does_not_wait_for_a_server_that_was_never_there(engine: str, tmp_path: Path) -> None:
+    spec = f"{engine}:http://127.0.0.1:1/passages"
+    with refused(IndexUnavailable):
+        build([write_jsonl(tmp_path / "passages.jsonl", CORPUS)], spec)

@@ -12,6 +12,7 @@ from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting, Unknow
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.servers.searching import Found, Merged, described
 from gnothi.types import Passage, ScoredPassage
+from tests.messages import refused
 
 
 @dataclass(frozen=True)
@@ -35,30 +36,30 @@ def test_a_file_describes_several_servers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("timeout = 5", "got no server"),
-        ('server = ""', "got no server"),
-        ("servers = 3", "expected tables under"),
-        ("servers = []", "expected tables under"),
-        ("servers = [1]", "expected tables under"),
-        ("server = ", "not valid TOML"),
-        ('server = "x"\ntimeout = "soon"', "timeout"),
-        ('server = "x"\ntabel = "t"', "Did you mean 'table'"),
+        "timeout = 5",
+        'server = ""',
+        "servers = 3",
+        "servers = []",
+        "servers = [1]",
+        "server = ",
+        'server = "x"\ntimeout = "soon"',
+        'server = "x"\ntabel = "t"',
     ],
 )
-def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str) -> None:
     file = tmp_path / "index.toml"
     file.write_text(text)
-    with pytest.raises((InvalidInput, InvalidSetting, UnknownName), match=said):
+    with refused((InvalidInput, InvalidSetting, UnknownName)):
         described(Place, str(file), "x")
 
 
 def test_no_address_and_no_file() -> None:
     for nothing in ("", "//", " "):
-        with pytest.raises(InvalidSetting, match="expected x:ADDRESS"):
+        with refused(InvalidSetting):
             described(Place, nothing, "x")
-    with pytest.raises(InvalidInput, match="cannot read"):
+    with refused(InvalidInput):
         described(Place, "missing.toml", "x")
 
 
@@ -105,7 +106,7 @@ async def test_else_ranks_do_and_equal_ones_go_by_id() -> None:
 
 
 async def test_a_server_that_is_away_fails_the_search_unless_it_is_optional() -> None:
-    with pytest.raises(IndexUnavailable, match="three did not answer"):
+    with refused(IndexUnavailable):
         await ids(Merged([ONE, Share("three", away=True)], "both", comparable=True))
     with events.record() as seen:
         assert await ids(Merged([ONE, Share("three", optional=True, away=True)], "both", comparable=True)) == ["a", "c"]
@@ -117,13 +118,13 @@ async def test_a_server_that_is_away_fails_the_search_unless_it_is_optional() ->
 
 async def test_nobody_there_is_no_partial_result() -> None:
     away = [Share("one", optional=True, away=True), Share("two", optional=True, away=True)]
-    with pytest.raises(IndexUnavailable, match="no server of both answered: one did not answer"):
+    with refused(IndexUnavailable):
         await ids(Merged(away, "both", comparable=True))
 
 
 async def test_one_id_names_one_passage() -> None:
     other = Share("two", [scored("a", 0.5, "another text")])
-    with pytest.raises(InvalidSetting, match="one text on one and another on two"):
+    with refused(InvalidSetting):
         await ids(Merged([ONE, other], "both", comparable=True))
 
 

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from gnothi.errors import IndexUnavailable
-from gnothi.retrieval.servers.patience import Passing, Patience
+from gnothi.retrieval.servers.patience import Passing, Patience, Unreached
+from tests.messages import refused
 
 
 class Clock:
@@ -58,7 +59,7 @@ async def test_what_passes_is_tried_again(clock: Clock) -> None:
 
 async def test_what_does_not_pass_is_raised_at_once() -> None:
     attempt = Attempt(1, ValueError("no such column"))
-    with pytest.raises(ValueError, match="no such column"):
+    with refused(ValueError):
         await Patience(60, "it").persist(attempt)
     assert attempt.tries == 1
 
@@ -71,7 +72,7 @@ async def test_all_who_ask_wait_together_and_later_ones_no_more(clock: Clock) ->
     assert "it is starting" in str(outcomes[0])
     assert clock.now <= 1030
     assert max(one.tries for one in attempts) >= 5  # patient
-    with pytest.raises(IndexUnavailable, match="patience"):
+    with refused(IndexUnavailable):
         patience.check()
     clock.now += 1.0
     patience.check()  # what was seen a second ago is no news
@@ -79,7 +80,7 @@ async def test_all_who_ask_wait_together_and_later_ones_no_more(clock: Clock) ->
     with pytest.raises(IndexUnavailable):
         await patience.persist(late)
     assert late.tries == 1
-    with pytest.raises(IndexUnavailable, match="patience"):
+    with refused(IndexUnavailable):
         patience.check()
     assert await patience.persist(Attempt(0)) == "found"
     patience.check()
@@ -87,7 +88,7 @@ async def test_all_who_ask_wait_together_and_later_ones_no_more(clock: Clock) ->
 
 
 async def test_a_server_that_says_when_is_asked_then() -> None:
-    with pytest.raises(IndexUnavailable, match="busy"):
+    with refused(IndexUnavailable):
         await Patience(5, "it").persist(Attempt(1, Passing("busy", wait=60)))
 
 
@@ -101,7 +102,19 @@ def test_without_an_event_loop_it_is_as_patient(clock: Clock) -> None:
 
     assert patience.persist_blocking(attempt) == "found"
     begun = clock.now
-    with pytest.raises(IndexUnavailable, match="it is starting"):
+    with refused(IndexUnavailable):
         patience.persist_blocking(lambda: attempt(True))
     assert 0 < clock.now - begun <= 30
     assert patience.persist_blocking(lambda: attempt(False)) == "found"
+
+
+async def test_nobody_waits_for_one_that_was_never_there(clock: Clock) -> None:
+    patience = Patience(60, "the server", known=False)
+    with refused(IndexUnavailable):
+        await patience.persist(Attempt(1, Unreached("refused")))
+    assert clock.now == 1000
+    assert await patience.persist(Attempt(1)) == "found"  # it answers: somebody is there
+    away = Attempt(3, Unreached("refused"))
+    assert await patience.persist(away) == "found"  # now it is only away
+    assert away.tries == 4
+    assert await Patience(60, "one that was looked at before").persist(Attempt(1, Unreached("refused"))) == "found"

@@ -20,6 +20,7 @@ from gnothi.retrieval.registry import RETRIEVERS, open_index
 from gnothi.runs.folder import read_rows
 from gnothi.testing.conformance.retriever import CORPUS
 from gnothi.types import Passage, ScoredPassage
+from tests.messages import refused
 from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.retrieval.servers.backends import Postgres
 from tests.retrieval.servers.engine import NEEDED, Engine
@@ -47,27 +48,27 @@ def postgres(engine: Engine, tmp_path: Path) -> Postgres:
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(MissingDependency, match=r"gnothi\[postgres\]"):
+    with refused(MissingDependency):
         open_index("postgres://localhost/x")
     assert "postgres" in RETRIEVERS.names()
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    "more",
     [
-        ({"timeout": 0}, "timeout"),
-        ({"connections": 0}, "connections"),
-        ({"patience": -1}, "patience"),
-        ({"patience": float("nan")}, "patience"),
-        ({"table": ""}, "table"),
-        ({"text": ""}, "text"),
-        ({"by": "both"}, "encoder"),
-        ({"by": "vectors", "encoder": "e", "vectors": ""}, "encoder"),
+        {"timeout": 0},
+        {"connections": 0},
+        {"patience": -1},
+        {"patience": float("nan")},
+        {"table": ""},
+        {"text": ""},
+        {"by": "both"},
+        {"by": "vectors", "encoder": "e", "vectors": ""},
     ],
 )
-def test_settings_that_cannot_be(more: dict[str, Any], said: str) -> None:
+def test_settings_that_cannot_be(more: dict[str, Any]) -> None:
     table = pytest.importorskip("gnothi.retrieval.servers.postgres").Table
-    with pytest.raises(InvalidSetting, match=said):
+    with refused(InvalidSetting):
         table("//localhost/x", **more)
 
 
@@ -77,11 +78,11 @@ def test_an_address_shows_no_password_and_holds_none(tmp_path: Path) -> None:
     assert table.address == "postgresql://me@host:5433/db"
     assert table.name == "host:5433/db table wiki"
     assert tables("dbname=db")[0].name == "the local server/db table passages"
-    with pytest.raises(InvalidSetting, match="PGPASSWORD"):
+    with refused(InvalidSetting):
         tables("//me:secret@host/db")
     (tmp_path / "index.toml").write_text('server = "postgresql://me:secret@host/db"')
     assert "secret" not in tables(str(tmp_path / "index.toml"))[0].name
-    with pytest.raises(InvalidSetting, match="PostgreSQL says"):
+    with refused(InvalidSetting):
         tables("//host:port/x y")
 
 
@@ -104,7 +105,7 @@ async def test_a_search_changes_nothing(postgres: Postgres) -> None:
 
     (table,) = tables(built(postgres).removeprefix("postgres:"))
     server = Server(table)
-    with pytest.raises(IndexUnavailable, match="read-only"):
+    with pytest.raises(IndexUnavailable):
         await server.rows(table.sql("DELETE FROM {table}"), ())
     await server.aclose()
 
@@ -121,7 +122,7 @@ async def test_text_that_the_server_cannot_hold_is_replaced(postgres: Postgres) 
 def test_one_build_at_a_time(postgres: Postgres) -> None:
     from gnothi.retrieval.servers.postgres_build import opened
 
-    with opened(f"{postgres.server}#passages"), pytest.raises(IndexUnavailable, match="one at a time"):
+    with opened(f"{postgres.server}#passages"), pytest.raises(IndexUnavailable):
         built(postgres)
 
 
@@ -239,7 +240,7 @@ async def test_a_server_that_takes_questions_and_says_nothing(
             assert time.monotonic() < until
     other.freeze(True)
     try:
-        with pytest.raises(IndexUnavailable, match=r"no answer within 0\.5 s"):
+        with pytest.raises(IndexUnavailable):
             await retriever.search("b", 1)
         assert asked_to_stop == []
     finally:

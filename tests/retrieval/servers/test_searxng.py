@@ -23,6 +23,7 @@ from gnothi.retrieval.servers.searxng import Searxng, server
 from gnothi.retrieval.servers.web import Unfetched, anywhere, fetch, is_public
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 from gnothi.types import Passage
+from tests.messages import refused
 
 WEB = tuple(Passage(f"https://example.org/{one.id}", one.text, one.title) for one in CORPUS)
 ON_A_PAGE = 3
@@ -103,7 +104,7 @@ async def test_settings_are_sent_and_the_password_is_not_shown(fake: Fake, monke
     assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")) == b"ann:s3cret"
     assert index.name == f"searxng:{fake.url}"
     monkeypatch.delenv("SEARXNG_PASSWORD")
-    with pytest.raises(InvalidSetting, match="SEARXNG_PASSWORD"):
+    with refused(InvalidSetting):
         Searxng(server(with_user))
 
 
@@ -126,26 +127,26 @@ async def test_what_is_no_result_is_left_out_and_boxes_come_first(fake: Fake) ->
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"),
+    "answer",
     [
-        ((403, {}, b"Forbidden"), "add json to formats"),
-        ((401, {}, b""), "Name a user"),
-        ((404, {}, b""), "says 404"),
-        ((302, {"Location": "https://other/"}, b""), "https://other/"),
-        ((200, {}, b"<html>"), "did not answer in SearXNG's JSON"),
-        ((200, {}, b"[]"), "did not answer in SearXNG's JSON"),
-        ((200, {}, b'{"results": [{"url": 5, "title": [1]}]}'), "did not answer in SearXNG's JSON"),
-        ((200, {}, b'{"results": 3}'), "did not answer in SearXNG's JSON"),
-        ((200, {}, b"[" * 100_000), "did not answer in SearXNG's JSON"),
-        ((200, {}, b"\xff\xfe"), "did not answer in SearXNG's JSON"),
-        (json_page(results=[], unresponsive_engines=[["bing", "timeout"]]), "bing timeout"),
-        ((500, {}, b""), "status 500"),
-        ((429, {"Retry-After": "7200"}, b""), "status 429"),
+        (403, {}, b"Forbidden"),
+        (401, {}, b""),
+        (404, {}, b""),
+        (302, {"Location": "https://other/"}, b""),
+        (200, {}, b"<html>"),
+        (200, {}, b"[]"),
+        (200, {}, b'{"results": [{"url": 5, "title": [1]}]}'),
+        (200, {}, b'{"results": 3}'),
+        (200, {}, b"[" * 100_000),
+        (200, {}, b"\xff\xfe"),
+        json_page(results=[], unresponsive_engines=[["bing", "timeout"]]),
+        (500, {}, b""),
+        (429, {"Retry-After": "7200"}, b""),
     ],
 )
-async def test_other_answers_say_what_to_do(fake: Fake, answer: Page, says: str) -> None:
+async def test_other_answers_say_what_to_do(fake: Fake, answer: Page) -> None:
     fake.answers = [answer]
-    with pytest.raises(IndexUnavailable, match=says):
+    with refused(IndexUnavailable):
         await Searxng(server(f"{fake.url}?patience=0")).search("heron", 3)
 
 
@@ -155,8 +156,8 @@ async def test_what_may_pass_is_tried_again(fake: Fake) -> None:
 
 
 async def test_a_server_that_is_not_there() -> None:
-    with pytest.raises(IndexUnavailable, match=r"127\.0\.0\.1:1"):
-        await Searxng(server("http://127.0.0.1:1?patience=0")).search("heron", 3)
+    with refused(IndexUnavailable):
+        await Searxng(server("http://127.0.0.1:1")).search("heron", 3)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_addresses_that_are_none(argument: str) -> None:
 
 
 def test_an_unknown_setting() -> None:
-    with pytest.raises(UnknownName, match="language"):
+    with refused(UnknownName):
         server("http://a?langauge=de")
 
 
@@ -233,7 +234,7 @@ def test_every_redirect_is_looked_at(fake: Fake) -> None:
         looked.append(address)
         return len(looked) == 1
 
-    with pytest.raises(Unfetched, match="not of the internet"):
+    with refused(Unfetched):
         fetch(f"{fake.url}/a", allowed=first_only, most=100, seconds=5)
     assert [path for path, *_ in fake.asked] == ["/a"]
     assert fetch(f"{fake.url}/a", allowed=anywhere, most=100, seconds=5).body == b"in"
@@ -242,7 +243,7 @@ def test_every_redirect_is_looked_at(fake: Fake) -> None:
 def test_a_name_is_refused_where_one_of_its_addresses_is(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80)) for address in ("93.184.216.34", "10.0.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: rows)
-    with pytest.raises(Unfetched, match="not of the internet"):
+    with refused(Unfetched):
         fetch("http://example.org/", allowed=is_public, most=100, seconds=5)
 
 
@@ -283,7 +284,7 @@ def test_a_server_that_goes_on_and_on_is_cut_off() -> None:
         stop = threading.Event()
         thread = threading.Thread(target=drip, daemon=True)
         thread.start()
-        with pytest.raises(Unfetched, match="in time"):
+        with refused(Unfetched):
             fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/", allowed=anywhere, most=100, seconds=0.2)
         stop.set()
         thread.join()

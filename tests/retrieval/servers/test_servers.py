@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +25,7 @@ from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.retrieval.targets import target
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 from gnothi.types import Passage
+from tests.messages import refused
 from tests.retrieval.dense import words
 from tests.retrieval.documents import bare, contents, made_up, write_jsonl
 from tests.retrieval.filtered import check, passages, sourced
@@ -50,6 +52,11 @@ async def found(spec: str, query: str, k: int = 3) -> list[Passage]:
         return [bare(one.passage) for one in await retriever.search(query, k)]
     finally:
         await retriever.aclose()
+
+
+def refused_by(backend: Backend, kind: type[Exception]) -> AbstractContextManager[object]:
+    """The wording is held of the two that are tested in every environment."""
+    return refused(kind) if backend.scheme in ("elasticsearch", "opensearch") else pytest.raises(kind)
 
 
 class Conformance(RetrieverConformance):
@@ -124,12 +131,12 @@ async def test_a_table_of_others_is_searched_by_a_mapping_and_never_written(back
     assert await found(spec, "plums, salted") == [Passage("shop/1", "Salted plums keep.")]
     assert index_fingerprint(spec) == ""
     index = open_index(spec)
-    with pytest.raises(InvalidSetting, match=f"cannot filter by metadata: it has no {backend.lacks}"):
+    with refused_by(backend, InvalidSetting):
         await filtered(index, as_filters("source=a")).search("heron", 3)
     await index.aclose()
-    with pytest.raises(InvalidSetting, match="prefix"):
+    with refused_by(backend, InvalidSetting):
         build([backend.folder], spec)
-    with pytest.raises(IndexUnavailable, match="no build of ours made it"):
+    with refused_by(backend, IndexUnavailable):
         built(backend, table="shop")
     assert backend.rows("shop") == before
 
@@ -138,25 +145,25 @@ async def test_a_table_of_others_is_searched_by_a_mapping_and_never_written(back
 async def test_vectors_of_the_wrong_size_or_by_nobody(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = built(backend, more=f'{ENCODED}by = "vectors"')
     if backend.scheme != "postgres":  # which tells it at the first search
-        with pytest.raises(IndexUnavailable, match=r"\btext\b"):
+        with refused_by(backend, IndexUnavailable):
             open_index(backend.described("passages", more=f'{ENCODED}by = "vectors"\nvectors = "text"'))
     backend.described("passages", more=f'{ENCODED}by = "vectors"')
     monkeypatch.setattr(Encoding, "questions", lambda _: lambda asked: words.questions(asked)[:, :7])
-    with pytest.raises(IndexUnavailable, match="7"):
+    with refused_by(backend, IndexUnavailable):
         await found(spec, "plums")
-    with pytest.raises(InvalidSetting, match="got no encoder"):
+    with refused_by(backend, InvalidSetting):
         open_index(backend.described("passages", more='by = "vectors"'))
 
 
 @pytest.mark.usefixtures("encoded")
 def test_tables_are_searched_one_way_and_built_one_by_one(backend: Backend) -> None:
     built(backend, more=ENCODED)
-    with pytest.raises(InvalidSetting, match="got 2 "):
+    with refused_by(backend, InvalidSetting):
         build([backend.folder], backend.described("passages", "other"))
     spec = backend.described("passages", "passages", more=ENCODED)
     file = backend.folder / "index.toml"
     file.write_text(file.read_text() + '\nby = "vectors"\n')
-    with pytest.raises(IndexUnavailable, match="searched by vectors and by words"):
+    with refused_by(backend, IndexUnavailable):
         open_index(spec)
 
 
@@ -202,24 +209,24 @@ def test_vectors_come_with_the_passages_or_not_at_all(backend: Backend, monkeypa
     spec = built(backend, more=f'{ENCODED}by = "vectors"\n')
     source = backend.folder / "passages.jsonl"
     open_index(spec)
-    with pytest.raises(IndexUnavailable, match="built with vectors: got no encoder"):
+    with refused_by(backend, IndexUnavailable):
         build([source], backend.spec("passages"))
     monkeypatch.setattr(Encoding, "fingerprint", lambda _: "other weights")
     for act in (lambda: build([source], spec), lambda: open_index(spec)):
-        with pytest.raises(IndexUnavailable, match="made by other weights"):
+        with refused_by(backend, IndexUnavailable):
             act()
     if backend.scheme != "lancedb":  # it answers, so it may not be done without
-        with pytest.raises(IndexUnavailable, match="made by other weights"):
+        with refused_by(backend, IndexUnavailable):
             open_index(backend.described("passages", more=f'{ENCODED}by = "vectors"\noptional = true'))
     built(backend, table="bare")
-    with pytest.raises(IndexUnavailable, match="built without vectors: got an encoder"):
+    with refused_by(backend, IndexUnavailable):
         build([source], backend.described("bare", more=ENCODED))
 
 
 def test_a_table_of_an_earlier_version_is_refused_with_the_command(backend: Backend) -> None:
     built(backend)
     backend.spoil("passages")
-    with pytest.raises(IndexUnavailable, match="gnothi index build SOURCE"):
+    with refused_by(backend, IndexUnavailable):
         built(backend)
 
 

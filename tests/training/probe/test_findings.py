@@ -18,6 +18,7 @@ from gnothi.testing.model import Reply, Scripted
 from gnothi.training.probe.fit import View
 from gnothi.training.probe.job import FINDINGS, Findings, ProbeSettings, examine, spread
 from gnothi.types import Capabilities, Profile, Prompt, Question
+from tests.messages import refused
 
 KNOWN = 30
 QUESTIONS = [Question(f"q{n}", f"Who {'made' if n % 2 else 'found'} thing{n}?", ("Ada",)) for n in range(2 * KNOWN)]
@@ -83,7 +84,7 @@ def test_a_model_that_shows_no_states(tmp_path: Path) -> None:
     about = found(tmp_path / "probe", ProbeSettings(), Scripted(script, capabilities=TEXT_ONLY))
     assert open_probe(tmp_path / "probe").states == ()
     assert list(about["held_out"]) == ["question"]  # type: ignore[call-overload]
-    with pytest.raises(MissingCapability, match="signal='consistency'"):
+    with refused(MissingCapability):
         ProbeSettings(target="uncertainty").check(Scripted(script, capabilities=TEXT_ONLY))
 
 
@@ -101,7 +102,7 @@ def test_it_goes_on_where_it_was_left(tmp_path: Path) -> None:
     with Findings(out, QUESTIONS, {}) as findings:
         asyncio.run(findings.collect(partial(examine, model=Failing(script), settings=settings), concurrency=1))
         assert len(findings.missing) > KNOWN
-        with pytest.raises(InvalidInput, match="cannot train a probe"):
+        with refused(InvalidInput, varies=r"\d+ (?:questions )?of \d+"):
             findings.finish(settings, ORIGIN)
     with Findings(out, QUESTIONS, {}) as findings:
         asyncio.run(findings.collect(partial(examine, model=Scripted(script), settings=settings)))
@@ -113,9 +114,9 @@ def test_it_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSetting, match="'sites'"):
+    with refused(InvalidSetting):
         ProbeSettings(sites=())
-    with pytest.raises(InvalidSetting, match="'layers'"):
+    with refused(InvalidSetting):
         ProbeSettings(layers=(-1,))
-    with pytest.raises(InvalidInput, match="no gold answer"):
+    with refused(InvalidInput):
         Findings(tmp_path / "x", [Question("q", "Who?")], {})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gnothi.errors import InvalidInput
 from gnothi.stats.auroc import auroc
 from gnothi.training.probe.fit import View, best_split, fit_states, fit_wording, held_out, log_loss, require_both
+from tests.messages import refused
 
 GOOD, POOR = View("answer", 2, "residual"), View("draft", 0, "ffn")
 
@@ -25,7 +26,7 @@ def drawn(n: int, d: int = 6, seed: int = 0) -> tuple[dict[View, np.ndarray], np
 def test_the_best_split_leaves_the_least_variance_within(values: list[float]) -> None:
     array = np.array(values)
     if len(set(values)) < 2:
-        with pytest.raises(InvalidInput, match="equal"):
+        with pytest.raises(InvalidInput):
             best_split(array)
         return
 
@@ -78,5 +79,5 @@ def test_log_loss() -> None:
 
 
 def test_too_few_of_a_class() -> None:
-    with pytest.raises(InvalidInput, match="got 9 questions of 50 that are answered wrongly, expected at least 10"):
+    with refused(InvalidInput):
         require_both(np.arange(50) < 9, "answered wrongly")

@@ -17,6 +17,7 @@ from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.training.reader.material import PROMPTS, Example, Material, prompt_of, require_prompts, target
 from gnothi.types import Passage, Prompt, Question, Task
+from tests.messages import refused
 
 PASSAGES = [Passage("a", "The colour is blue.", "Colours"), Passage("b", "Paint is wet.")]
 QUESTIONS = [
@@ -69,15 +70,12 @@ def test_chains_of_thought_cannot_be_learnt_from_answers(tmp_path: Path) -> None
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    for question, said in (
-        (Question("q", "Who?"), "'q' has no gold answer"),
-        (Question("q", "Who?", ("Ann",), ("Bo", "Cy")), "the gold answer 'Ann' is none of the choices"),
-    ):
-        with pytest.raises(InvalidInput, match=said):
+    for question in (Question("q", "Who?"), Question("q", "Who?", ("Ann",), ("Bo", "Cy"))):
+        with refused(InvalidInput):
             Material(tmp_path, [question], CONFIG)
-    with pytest.raises(InvalidInput, match="more than once"):
+    with refused(InvalidInput):
         Material(tmp_path, QUESTIONS[:1] * 2, CONFIG)
-    with pytest.raises(InvalidSetting, match=r"got .seakr.*expected one of .*direct, .*rag"):
+    with refused(InvalidSetting):
         require_prompts("seakr")
     with pytest.raises(UnknownName):
         require_prompts("ragg")

@@ -22,6 +22,7 @@ from gnothi.training.finetuning import HEADER, METRICS, Origin, split
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.stages import Format, ReaderTraining, assess, train
 from gnothi.types import Decoding, Passage, Prompt, Question
+from tests.messages import refused
 from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.launched import assert_same, command_killed_and_undisturbed
@@ -46,7 +47,7 @@ def test_the_split_depends_on_the_seed(tmp_path: Path) -> None:
     assert sorted(one.question.id for one in (*training, *validation)) == sorted(one.question.id for one in everything)
     assert split(everything, QUICK, "") == (training, validation)
     assert split(everything, replace(QUICK, seed=1), "") != (training, validation)
-    with pytest.raises(InvalidInput, match="got 1 training questions"):
+    with refused(InvalidInput):
         train(tmp_path, ORIGIN, everything[:1], QUICK)
 
 
@@ -56,9 +57,9 @@ def test_epochs_take_the_place_of_steps() -> None:
 
 
 def test_passes_divide_a_step() -> None:
-    with pytest.raises(ValueError, match="got 3, expected a divisor of batch, which is 8"):
+    with refused(ValueError):
         replace(QUICK, rows=3)
-    with pytest.raises(InvalidSetting, match=r"'validation': got 0\.9"):
+    with refused(InvalidSetting):
         replace(QUICK, validation=0.9)
 
 
@@ -165,7 +166,7 @@ def test_nothing_fits(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     long = Passage("p", "the city " * 2000)
     material = [replace(one, prompt=replace(one.prompt, passages=(long,))) for one in examples(6)]
-    with pytest.raises(InvalidInput, match="hardly any of the 6 prompts fits the 2048 tokens that lab can read"):
+    with refused(InvalidInput):
         train(tmp_path, ORIGIN, material, QUICK)
 
 

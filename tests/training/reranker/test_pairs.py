@@ -30,6 +30,7 @@ from gnothi.training.reranker.pairs import (
     pairs,
 )
 from gnothi.types import Fact, Prompt, Question
+from tests.messages import refused
 
 GRAPH = (
     ("Film", "director", "Ann"),
@@ -91,15 +92,15 @@ def test_numbers_of_negatives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "message"),
+    "question",
     [
-        (Question("open", "Who?", ("Ann",)), "got 0 choices"),
-        (Question("odd", "Who?", ("Ann",), ("Bob", "Cy")), "'Ann' not among them"),
-        (Question("blind", "Who?", (), ("Bob", "Cy")), "no gold answer"),
+        Question("open", "Who?", ("Ann",)),
+        Question("odd", "Who?", ("Ann",), ("Bob", "Cy")),
+        Question("blind", "Who?", (), ("Bob", "Cy")),
     ],
 )
-def test_questions_must_have_choices_and_the_right_one(tmp_path: Path, question: Question, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
+def test_questions_must_have_choices_and_the_right_one(tmp_path: Path, question: Question) -> None:
+    with refused(InvalidInput):
         CollectingPairs(tmp_path, [question], {})
 
 

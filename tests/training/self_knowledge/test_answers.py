@@ -19,6 +19,7 @@ from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Fami
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
 from gnothi.training.self_knowledge.stages import split
 from gnothi.types import Passage, Prompt, Question
+from tests.messages import refused
 
 QUESTIONS = [Question(f"q{number}", f"Question {number}?", ("Ada Bram",)) for number in range(8)]
 SETTINGS = AnswerSettings(n=4)
@@ -60,7 +61,7 @@ def test_another_metric(tmp_path: Path) -> None:
             collecting.collect(sampling(collecting.by_name, Traced(Scripted(script)), AnswerSettings(n=2, metric="em")))
         )
         assert {one.acc_rate for one in collecting.finish()} == {0.0}
-    with pytest.raises(UnknownName, match="unknown metric: got 'bleu'"):
+    with refused(UnknownName):
         AnswerSettings(metric="bleu")
 
 
@@ -85,14 +86,14 @@ def test_an_interruption_leads_to_the_same_file(tmp_path: Path, finished: int) -
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="'q' has no gold answer"):
+    with refused(InvalidInput):
         Answers(tmp_path / "a", [Question("q", "Who?")], CONFIG)
-    with pytest.raises(InvalidInput, match="'q0' more than once"):
+    with refused(InvalidInput):
         Answers(tmp_path / "a", QUESTIONS[:1] * 2, CONFIG)
     collect(tmp_path / "b", Scripted(script), questions=QUESTIONS[:3])
-    with pytest.raises(InvalidSetting, match="was made with dataset"):
+    with refused(InvalidSetting):
         Answers(tmp_path / "b", QUESTIONS, {"dataset": "other"})
-    with pytest.raises(InvalidInput, match=r"expected 5 more .*without the launcher, with --collect-only"):
+    with refused(InvalidInput):
         Answers.finished(tmp_path / "b", QUESTIONS).require_finished("--collect-only")
 
 

@@ -22,6 +22,7 @@ from gnothi.training.self_knowledge.reward import NO, Correctness
 from gnothi.training.self_knowledge.settings import TrainingSettings
 from gnothi.training.self_knowledge.stages import FAMILIARITY, PANELS, collapsed, draw_familiarity, order, replies, split, train
 from gnothi.types import Question
+from tests.messages import refused
 from tests.ports import held_port
 from tests.training import launched
 from tests.training.heard import Heard
@@ -55,12 +56,12 @@ def test_the_split_keeps_both_kinds_and_depends_on_the_seed() -> None:
 
 
 def test_nothing_to_tell_apart() -> None:
-    with pytest.raises(InvalidInput, match="of 5 training questions the model knows 5, expected at least 2"):
+    with refused(InvalidInput):
         split([Familiar(Question(str(n), "Who?", ("x",)), ("x",), (True,)) for n in range(5)], QUICK)
 
 
 def test_checkpoints_are_between_samplings() -> None:
-    with pytest.raises(InvalidSetting, match="'evaluate_every': got 4, expected a multiple of updates, which is 3"):
+    with refused(InvalidSetting):
         replace(QUICK, evaluate_every=4, updates=3)
 
 
@@ -139,7 +140,7 @@ def test_collapse_ends_it(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     hasty = replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-3, steps=40, patience=40, collapse_after=2)
     hasty = replace(hasty, entropy="none", balance=False, updates=1)
-    with pytest.raises(TrainingCollapsed, match=r"2 validations in a row the reply to every question was No.*lower") as raised:
+    with refused(TrainingCollapsed) as raised:
         train(tmp_path, ORIGIN, asked(), hasty, Correctness())
     assert raised.value.exit_code == 1
 

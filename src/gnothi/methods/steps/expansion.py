@@ -7,7 +7,8 @@ may help any retriever, so the retriever is what is wrapped, and no method has a
 from __future__ import annotations
 
 from gnothi.methods.steps.reflection import query, reflect, subjects
-from gnothi.protocols import KnowledgeGraph, LanguageModel, Retriever
+from gnothi.protocols import Count, KnowledgeGraph, LanguageModel, Retriever
+from gnothi.retrieval.counting import counter
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
 from gnothi.types import Question, ScoredPassage
@@ -47,6 +48,9 @@ class Expanded:
 
     def filtered(self, filters: Filters) -> Retriever:
         return Expanded(filtered(self._retriever, filters), self._model, self._graph, self._max_tokens, self._sure)
+
+    def counter(self, filters: Filters = ()) -> Count:
+        return counter(self._retriever, filters)
 
     async def aclose(self) -> None:
         """Closes the retriever; model and graph belong to others."""

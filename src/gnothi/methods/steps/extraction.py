@@ -26,11 +26,13 @@ _DRAGIN = "the answer is"
 class Extraction:
     """``concluded``: the answer that a chain of thought names, empty where it names none. ``short``: that of a reply which
     should hold nothing else, with its question (empty where none is known). ``forced``: whether a chain that names none is
-    continued with "So the answer is"."""
+    continued with "So the answer is". ``to_the_end``: whether a chain goes on over blank lines, to where the model ends it.
+    """
 
     concluded: Callable[[str], str]
     short: Callable[[str, str], str]
     forced: bool = True
+    to_the_end: bool = False
 
 
 def _seakr(chain: str) -> str:
@@ -80,7 +82,7 @@ EXTRACTIONS: Mapping[ExtractionName, Extraction] = {
     "dragin": Extraction(_dragin, lambda reply, _: _whole(reply).removesuffix(".")),
     "flare": Extraction(_flare, _line, forced=False),
     "ircot": Extraction(_ircot, _whole, forced=False),
-    "keqa": Extraction(_keqa, _line, forced=False),
+    "keqa": Extraction(_keqa, _line, forced=False, to_the_end=True),
     "whole": Extraction(_whole, _whole),
 }
 OURS = EXTRACTIONS["gnothi"]

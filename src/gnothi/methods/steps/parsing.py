@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from gnothi.methods.steps.prompts import CONCLUSION
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.signals.replies import normalized, says_nothing
+from gnothi.types import Generation
 
 _MARKER = re.compile(r"\bthe (?:final )?answer is\b[\s:]*", re.IGNORECASE)
 _NAMES_NOTHING = re.compile(r"(?:\s*\b(?:so )?the (?:final )?answer is\b[\s:]*)+$", re.IGNORECASE)
@@ -136,6 +138,20 @@ def split_sentences(text: str) -> list[str]:
         else:
             sentences.append(piece)
     return sentences
+
+
+def first_sentence(said: Generation) -> Generation:
+    """What the model said, with its tokens, up to the end of the first sentence."""
+    words = map(re.escape, split_sentences(said.text)[0].split())
+    found = re.compile(r"\s*" + r"\s+".join(words)).match(said.text)
+    return cut(said, found.end() if found else 0)
+
+
+def cut(said: Generation, end: int) -> Generation:
+    """Its first ``end`` characters, with the tokens that begin in them."""
+    ends = accumulate(len(token.text) for token in said.tokens)
+    tokens = tuple(token for token, after in zip(said.tokens, ends, strict=True) if after - len(token.text) < end)
+    return replace(said, text=said.text[:end], tokens=tokens)
 
 
 def concluding(*chain: str) -> str:

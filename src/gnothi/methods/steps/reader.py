@@ -103,3 +103,25 @@ class ReaderSettings(AnsweringSettings):
         reply = await model.generate(ask(ANSWER, question, passages), self.decoding(SHORT_STOPS))
         draft = read_reply(reply.text, question.text)
         return () if draft.abstains else (draft.answer,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceSettings(ReaderSettings):
+    """Of a reader that is given single sentences of passages."""
+
+    language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
+
+    group: ClassVar[str] = "sentences"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawingSettings(ReaderSettings):
+    """Of a method that draws several answers before it reads."""
+
+    temperature: float = setting(1.0, "Temperature of answers drawn at random.", at_least=0.01)
+    top_k: int = setting(50, "They are drawn from this many likeliest tokens (0: all).", at_least=0)
+    top_p: float = setting(
+        0.9, "They are drawn from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
+    )
+
+    group: ClassVar[str] = "draws"

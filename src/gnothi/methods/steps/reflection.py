@@ -15,9 +15,9 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.methods.steps.prompts import DESCRIBE, REVISE
 from gnothi.methods.steps.settings import LIST_STOPS
-from gnothi.methods.steps.wording import runs_of_names
 from gnothi.protocols import KnowledgeGraph, LanguageModel
 from gnothi.signals.kinds.perplexity import generation_perplexity
+from gnothi.signals.names import runs_of_names
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Passage, Prompt, Question
 

@@ -10,7 +10,8 @@ from gnothi.errors import InvalidSetting
 from gnothi.methods.steps.chain import reread
 from gnothi.methods.steps.extraction import EXTRACTIONS, Extraction, ExtractionName
 from gnothi.methods.steps.gating import GateSpec
-from gnothi.protocols import LanguageModel
+from gnothi.protocols import LanguageModel, Retriever
+from gnothi.retrieval.counting import counter
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.entailment import Entailment
@@ -27,6 +28,11 @@ CHAIN_STOPS = ("\n\n", "Question:", "Context [")
 SHORT_STOPS = ("\n", "Question:", "Context [")
 # A list has lines and may have blank ones; "Question:" within a line may be part of it.
 LIST_STOPS = ("\nQuestion:", "\nContext [")
+
+
+def chain_stops(extraction: Extraction) -> tuple[str, ...]:
+    """Where a chain of thought ends that an answer is cut out of."""
+    return LIST_STOPS if extraction.to_the_end else CHAIN_STOPS
 
 
 def setting(default: T, help: str, at_least: float | None = None, at_most: float | None = None) -> T:
@@ -79,8 +85,8 @@ class GenerationSettings:
         return Capabilities()
 
     def decoding(self, stop: tuple[str, ...]) -> Decoding:
-        """Greedy, up to ``stop``."""
-        return Decoding(max_tokens=self.max_tokens, stop=stop)
+        """Greedy, up to ``stop``; a chain to its end where answers are cut out of all of it."""
+        return Decoding(max_tokens=self.max_tokens, stop=chain_stops(self.extraction) if stop == CHAIN_STOPS else stop)
 
     @property
     def extraction(self) -> Extraction:
@@ -127,18 +133,21 @@ class Measuring:
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
+    corpus: Retriever | None = resource("Where entity_frequency and cooccurrence count names.")
 
     def __post_init__(self) -> None:
         check_ranges(self, f"{SECTION}.")
 
-    def make(self, name: str | None) -> Signal:
-        """The named signal; for None perplexity, which is free (and None where log-probabilities are)."""
+    def make(self, name: str | None, retriever: Retriever | None = None) -> Signal:
+        """The named signal; for None perplexity, which is free (and None where log-probabilities are). One that counts does so
+        in the ``corpus``, or else in what the ``retriever`` searches. Raises InvalidSetting where there is none, or one that
+        cannot count."""
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
-        return signals.create(
-            name, sampling, StateSpec(self.layer, self.site, self.position), self.alpha, self.probe, self.entailment
-        )
+        state, corpus = StateSpec(self.layer, self.site, self.position), self.corpus or retriever
+        count = counter(corpus) if corpus is not None and signals.counts(name) else None
+        return signals.create(name, sampling, state, self.alpha, self.probe, self.entailment, count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +166,7 @@ class SignalSettings(MethodSettings):
 
     def make_signal(self, name: str | None) -> Signal:
         """The named signal, or perplexity, with the method's settings."""
-        return self.measuring.make(name)
+        return self.measuring.make(name, getattr(self, "retriever", None))
 
     @property
     def probe(self) -> Probe | None:
@@ -212,10 +221,14 @@ def measured_settings(method: Any, values: Mapping[str, Any]) -> set[str]:
     return {key for signal in measured_by(method, values) for key in signals.settings_of(signal)}
 
 
-def check_probe(method: Any) -> None:
-    """Raise InvalidSetting where a signal of the method lacks its probe, or a probe a signal that reads it."""
+def check_signals(method: Any) -> None:
+    """Raise InvalidSetting where a signal of the method lacks its probe or an index that counts, or a probe a signal that reads
+    it."""
     probe = getattr(method, "probe", None)
     named = signals_of(method)
+    for name in named.values():
+        if name in signals.SIGNALS and signals.counts(name):
+            method.make_signal(name)
     reading = {key: name for key, name in named.items() if name in signals.SIGNALS and signals.reads_probe(name)}
     if probe is None and reading:
         raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))

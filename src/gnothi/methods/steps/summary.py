@@ -11,7 +11,7 @@ from gnothi.methods.steps.extraction import OURS, Extraction
 from gnothi.methods.steps.parsing import concludes, read_reply, split_sentences, yes_or_no
 from gnothi.methods.steps.prompts import REASON, SUMMARISE, SUMMARISE_YES_NO, ask
 from gnothi.methods.steps.quizzes import Solved
-from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS
+from gnothi.methods.steps.settings import SHORT_STOPS, chain_stops
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized
 from gnothi.types import Decoding, Passage, Question
@@ -48,7 +48,7 @@ async def summarise(
 
     With ``sentences`` each is stated by who answered it: ``reader`` from passages, else ``model``. ``yes_no``: the answer is to
     be yes or no."""
-    chain, short = Decoding(max_tokens, stop=CHAIN_STOPS), Decoding(max_tokens, stop=SHORT_STOPS)
+    chain, short = Decoding(max_tokens, stop=chain_stops(extraction)), Decoding(max_tokens, stop=SHORT_STOPS)
     notes = [note(one) for one in solved]
     if sentences:
         notes = await gather(*(stated(reader if one.source == "passages" else model, one, chain) for one in solved))

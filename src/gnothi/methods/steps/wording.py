@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gnothi.signals.names import OWNER
 from gnothi.signals.replies import normalized
 from gnothi.types import Passage, Question
 
@@ -16,12 +17,6 @@ _OPENING = re.compile(rf"\W*(?:{'|'.join(_AUXILIARY)})\b(?!')", re.IGNORECASE)
 _ALTERNATIVES = re.compile(r",?\s+or\s+(?!not\b)", re.IGNORECASE)
 _OFFERING = frozenset("or both between among than either neither".split())
 _JOINED = re.compile(r"[A-Z][^\s,]*,? and (?:the )?[A-Z]")  # "Ann and Mira": two things, of which one may be asked for
-_OWNER = re.compile(r"['’]s\b")
-_JOINING = frozenset("of the de da di del van von der la le el al".split())
-_ASKING = frozenset(
-    "who whom whose what which when where why how in on at of for from to by with is are was were do does did has have had can "
-    "the a an if both between".split()
-)
 _MOST_WORDS = 20
 _OPENING_WORDS = 3
 _CLAUSES = frozenset("who whose whom which that where when what".split())
@@ -48,32 +43,9 @@ def offers_a_choice(question: str) -> bool:
     return asks_yes_or_no(question) or bool(_OFFERING.intersection(question.casefold().split()) or _JOINED.search(question))
 
 
-def runs_of_names(question: str) -> tuple[str, ...]:
-    """The names in a question as it writes them, each once: words with capitals beside each other, with small words between
-    them ("Bank of England") and without the word that asks. Numbers go on with a name, and begin none."""
-    runs: list[list[str]] = [[]]
-    for place, written in enumerate(_OWNER.sub(";", question).split()):
-        word = written.strip(',;:?!"“”')
-        first = word.lstrip("(‘'")[:1]
-        begins = first.isupper() and not (place == 0 and word.lower() in _ASKING)
-        goes_on = bool(runs[-1]) and (first.isdigit() or word.lower() in _JOINING)
-        if begins or goes_on:
-            runs[-1].append(word)
-        if not (begins or goes_on) or written[-1] in ",;:?!":
-            runs.append([])
-    return tuple(dict.fromkeys(name for run in runs if (name := _trimmed(run))))
-
-
-def _trimmed(run: list[str]) -> str:
-    """Without small words at the end."""
-    while run and run[-1].lower() in _JOINING:
-        run = run[:-1]
-    return " ".join(run).rstrip(".")
-
-
 def names_in(question: str) -> frozenset[str]:
     """The words of the names in a question: those with capitals but the first of all, ``normalized``."""
-    capital = [word for word in _OWNER.sub("", question).split()[1:] if word.strip("\"'“‘(")[:1].isupper()]
+    capital = [word for word in OWNER.sub("", question).split()[1:] if word.strip("\"'“‘(")[:1].isupper()]
     return frozenset(normalized(" ".join(capital)).split())
 
 

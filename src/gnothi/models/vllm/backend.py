@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.concurrency import Inbox, Job
-from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
+from gnothi.errors import GnothiError, InvalidSetting, ModelUnavailable, PromptTooLong, UsageError, sentence
 from gnothi.models.batched import Continue, ContinuousBackend, Look, Request, Result, Score
 from gnothi.models.encoding import Encoder
 from gnothi.models.engine.states import StateHook
@@ -324,7 +324,7 @@ class VLLMBackend(ContinuousBackend):
 
     def _failed(self, error: Exception) -> ModelUnavailable:
         return ModelUnavailable(
-            f"vLLM failed while it ran {self.name!r}: {str(error).strip() or type(error).__name__} "
+            f"vLLM failed while it ran {self.name!r}: {sentence(str(error).strip() or type(error).__name__)} "
             "Its log tells more: set VLLM_LOGGING_LEVEL=INFO."
         )
 

@@ -9,7 +9,8 @@ from typing import Literal
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
-from gnothi.protocols import Retriever
+from gnothi.protocols import Count, Retriever
+from gnothi.retrieval.counting import counter
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
@@ -74,6 +75,9 @@ class Hybrid:
 
     def filtered(self, filters: Filters) -> Retriever:
         return Hybrid(filtered(self._by_words, filters), filtered(self._by_vectors, filters), self._fusion, self._name)
+
+    def counter(self, filters: Filters = ()) -> Count:
+        return counter(self._by_words, filters)
 
     async def keys(self) -> Sequence[str] | None:
         """Of the metadata of all passages; None where nobody tells."""

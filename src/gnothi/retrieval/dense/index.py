@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import IndexUnavailable, MissingDependency
+from gnothi.protocols import Count
 from gnothi.retrieval import folder as folders
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.dense import store
@@ -178,6 +179,9 @@ class DenseIndex(Narrows):
 
     async def keys(self) -> list[str]:
         return await self._lexical.keys()
+
+    def counter(self, filters: Filters = ()) -> Count:
+        return self._lexical.counter(filters)
 
     def _search(self, vector: Vectors, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
         found = self.nearest(vector, k, self._among(filters) if filters else None)

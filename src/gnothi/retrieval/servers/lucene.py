@@ -16,12 +16,12 @@ from urllib.parse import quote, urlencode, urlsplit
 from gnothi import events
 from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting
 from gnothi.protocols import Retriever
-from gnothi.retrieval.analysis import unpacked
+from gnothi.retrieval.analysis import TIE_BREAKER, Fields, as_fields, unpacked
 from gnothi.retrieval.dense.encoders import Vectors
 from gnothi.retrieval.filtering import cannot
 from gnothi.retrieval.filters import Filter, Filters
 from gnothi.retrieval.results import ranked
-from gnothi.retrieval.servers.patience import Passing, Patience
+from gnothi.retrieval.servers.patience import Passing, Patience, Unreached
 from gnothi.retrieval.servers.searching import (
     METADATA,
     TERMS,
@@ -37,7 +37,7 @@ from gnothi.retrieval.servers.searching import (
     searcher,
     without_user,
 )
-from gnothi.retrieval.servers.web import Unfetched, anywhere, fetch
+from gnothi.retrieval.servers.web import Unconnected, Unfetched, anywhere, fetch
 from gnothi.retrieval.terms import key_of, key_term
 from gnothi.retrying import asked_to_wait, worth_another_try
 from gnothi.types import Passage, ScoredPassage, encodable
@@ -54,13 +54,10 @@ _MORE = 16
 _MOST_BYTES = 1 << 30
 T = TypeVar("T")
 
-Fields = Literal["cross", "best"]
 _FIELDS: Mapping[Fields, Mapping[str, Any]] = {
     "cross": {"type": "cross_fields"},
-    "best": {"type": "best_fields", "tie_breaker": 0.5},
+    "best": {"type": "best_fields", "tie_breaker": TIE_BREAKER},
 }
-"""How title and text count: as one field; or each has a score of its own, of which the better counts whole and the other half,
-as in BEIR's BM25Search, with which DRAGIN's and SeaKR's authors search."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,7 @@ class Index(Place, Waits):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.fields not in _FIELDS:
-            raise InvalidSetting(f"fields of an index: got {self.fields!r}, expected one of {', '.join(_FIELDS)}.")
+        as_fields(self.fields)
         check_address(
             self.server,
             "http or https, a host, and after it the name of the index: https://HOST:PORT/NAME",
@@ -361,7 +357,7 @@ class Client:
                 certificates=self.index.certificates or None,
             )
         except Unfetched as error:
-            raise Passing(str(error)) from None
+            raise (Unreached if isinstance(error, Unconnected) else Passing)(str(error)) from None
         try:
             answer = json.loads(found.body)
         except MALFORMED:

@@ -84,7 +84,7 @@ class Steady:
 
     def __init__(self, client: Client) -> None:
         self.client, self.index = client, client.index
-        self._patience = Patience(client.index.patience, client.index.name)
+        self._patience = Patience(client.index.patience, client.index.name, known=False)
 
     def ask(self, attempt: Callable[[], T]) -> T:
         """Raises IndexUnavailable when patience is over, or where the server refuses."""

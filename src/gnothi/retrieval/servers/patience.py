@@ -23,12 +23,17 @@ class Passing(Exception):
         self.wait = wait
 
 
+class Unreached(Passing):
+    """No connection can be made."""
+
+
 class Patience:
     """One server's. All who ask it wait together: from its first failure on, until it answers or ``seconds`` are over. Then
-    each may try once, until it answers."""
+    each may try once, until it answers. Not ``known``: nobody has asked it yet, and while it is ``Unreached``, its address is
+    more likely wrong than the server on its way, so nobody waits."""
 
-    def __init__(self, seconds: float, name: str) -> None:
-        self._seconds, self._name = seconds, name
+    def __init__(self, seconds: float, name: str, *, known: bool = True) -> None:
+        self._seconds, self._name, self._known = seconds, name, known
         self._first: float | None = None
         self._last = (0.0, "")
         self._spent = False
@@ -45,7 +50,7 @@ class Patience:
                 failures += 1
                 await asyncio.sleep(self._wait(error, failures, started))
             else:
-                self._first, self._spent = None, False
+                self._first, self._spent, self._known = None, False, True
                 return found
 
     def persist_blocking(self, attempt: Callable[[], T]) -> T:
@@ -59,11 +64,14 @@ class Patience:
                 failures += 1
                 time.sleep(self._wait(error, failures, started))
             else:
-                self._first, self._spent = None, False
+                self._first, self._spent, self._known = None, False, True
                 return found
 
     def _wait(self, error: Passing, failures: int, started: float) -> float:
-        """Seconds until the next try. Raises IndexUnavailable when patience is over."""
+        """Seconds until the next try. Raises IndexUnavailable when patience is over, or where nobody waits."""
+        self._known = self._known or not isinstance(error, Unreached)
+        if not self._known:
+            raise IndexUnavailable(f"{self._name} cannot be reached: {error}. Check its address, and that it runs.") from None
         wait = backoff(failures) if error.wait is None else error.wait + backoff(1)
         now = time.monotonic()
         self._first = started if self._first is None else self._first

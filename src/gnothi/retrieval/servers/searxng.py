@@ -22,9 +22,9 @@ from gnothi.retrieval.build import DEFAULT_WORDS
 from gnothi.retrieval.ingest import html
 from gnothi.retrieval.ingest.base import Unreadable, document_steps
 from gnothi.retrieval.results import check_k
-from gnothi.retrieval.servers.patience import Passing, Patience
+from gnothi.retrieval.servers.patience import Passing, Patience, Unreached
 from gnothi.retrieval.servers.searching import Waits, check_address, described, without_user
-from gnothi.retrieval.servers.web import Allowed, Unfetched, anywhere, fetch, is_public
+from gnothi.retrieval.servers.web import Allowed, Unconnected, Unfetched, anywhere, fetch, is_public
 from gnothi.retrying import asked_to_wait, worth_another_try
 from gnothi.types import Passage, ScoredPassage, encodable
 
@@ -144,7 +144,7 @@ class Searxng:
         self._server = server
         self._headers = server.headers()
         self._allowed = allowed
-        self._patience = Patience(server.patience, server.name)
+        self._patience = Patience(server.patience, server.name, known=False)
         self._room = asyncio.Semaphore(server.connections)
 
     @property
@@ -190,7 +190,7 @@ class Searxng:
                     redirects=0,
                 )
             except Unfetched as error:
-                raise Passing(str(error)) from None
+                raise (Unreached if isinstance(error, Unconnected) else Passing)(str(error)) from None
         if found.status != 200:
             raise self._refusal(found.status, found.headers)
         try:

@@ -31,6 +31,10 @@ class Unfetched(Exception):
     """A page that is not to be had; the message says why."""
 
 
+class Unconnected(Unfetched):
+    """Nobody is there: no such host, or nobody listens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """``url`` is where it came from at last. Names of headers are in lower case."""
@@ -118,6 +122,8 @@ def _once(
             connection.close()
     except TimeoutError:
         raise Unfetched("no answer in time") from None
+    except (ConnectionRefusedError, socket.gaierror) as error:
+        raise Unconnected(f"{type(error).__name__}: {error!s:.200}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         late = time.monotonic() >= end
         raise Unfetched("no answer in time" if late else f"{type(error).__name__}: {error!s:.200}") from None

@@ -2,9 +2,10 @@
 their mean negative log-probabilities, so of the logarithms of their perplexities.
 
 It is an expectation under the model, so samples have to be drawn from the model as it is: ``top_k=0``, ``top_p=1`` and
-``temperature=1``. SeaKR's defaults cut samples at top-k 50 and top-p 0.9 while probabilities are those without cuts, as in the
-code of its authors: unlikely continuations are then missing, and the number is too low, by about a fifth on the laboratory's
-questions. There it tells wrong answers from right ones equally well either way. A threshold holds for one of the two.
+``temperature=1``. SeaKR's defaults cut samples at top-k 50 and top-p 0.9 while probabilities are those without cuts (within
+them in the code of its authors): unlikely continuations are then missing, and the number is too low, by about a fifth on the
+laboratory's questions. There it tells wrong answers from right ones equally well either way. A threshold holds for one of the
+two.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from gnothi import config, events, methods
 from gnothi.errors import InvalidInput, MissingCapability
 from gnothi.methods.registry import METHODS
 from gnothi.methods.steps.self_rag_tokens import SUPPORTS
-from gnothi.protocols import Method
+from gnothi.protocols import Count, Method
+from gnothi.retrieval.filters import Filters
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import (
     Answer,
@@ -209,6 +210,15 @@ class WordRetriever:
         ]
         ranked = sorted((one for one in scored if one.score), key=lambda one: (-one.score, one.passage.id))
         return tuple(ranked[:k])
+
+    def counter(self, filters: Filters = ()) -> Count:
+        """How many of the passages hold phrases; nobody filters them."""
+        assert not filters
+
+        async def count(phrases: Sequence[str]) -> int:
+            return sum(all(one in f"{passage.title} {passage.text}" for one in phrases) for passage in self.passages)
+
+        return count
 
     async def aclose(self) -> None:
         return None

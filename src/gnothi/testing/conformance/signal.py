@@ -52,24 +52,26 @@ class Slow(Scripted):
 
 
 class SignalConformance:
-    """``tells``: whether the model's wavering shows in the uncertainty. ``probe`` for a signal that reads one."""
+    """``tells``: whether the model's wavering shows in the uncertainty. ``probe`` for a signal that reads one, ``count`` for
+    one that counts in an index."""
 
     name: ClassVar[str]
     signal: ClassVar[Any] = None
     tells: ClassVar[bool] = True
     probe: ClassVar[Probe | None] = None
+    count: ClassVar[Any] = None
 
     @pytest.fixture(autouse=True)
     def known(self) -> Iterator[None]:
         """One that is not installed is known by its name for as long as a test runs."""
         if self.signal is not None:
-            type(self).name = registry.name_of(self.signal)
+            type(self).name = registry.SIGNALS.add(registry.name_of(self.signal), registry.find(self.signal))
         yield
         if self.signal is not None:
             registry.SIGNALS.remove(self.name)
 
     def make(self) -> Signal:
-        return registry.create(self.name, Sampling(5), probe=self.probe)
+        return registry.create(self.name, Sampling(5), probe=self.probe, count=self.count)
 
     async def measured(self, prompt: Prompt, model: LanguageModel | None = None) -> Measured:
         return await self.make().measure(model or Scripted(speaker), prompt, DECODING)
@@ -118,7 +120,7 @@ class SignalConformance:
     async def test_runs_on_a_model_that_offers_just_what_it_needs(self) -> None:
         model = Scripted(speaker, capabilities=registry.find(self.name).needs)
         assert math.isfinite((await self.measured(UNSURE, model)).uncertainty)
-        assert self.name in registry.within(EVERYTHING, self.probe)
+        assert self.name in registry.within(EVERYTHING, self.probe, self.count is not None)
 
     async def test_an_error_comes_through_as_itself(self) -> None:
         def broken(_: Prompt) -> Reply:

@@ -109,4 +109,4 @@ def _task(given: Mapping[str, Any]) -> Task:
         )
         for one in given["demonstrations"]
     )
-    return Task(given["name"], given["instruction"], shown, given["answer_label"])
+    return Task(given["name"], given["instruction"], shown, given["answer_label"], given.get("form", ""))
