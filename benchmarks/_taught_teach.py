@@ -135,13 +135,14 @@ def batches(texts: Sequence[str], size: int, seed: int) -> Iterator[list[str]]:
 
 
 def encoded(tokenizer: Any, texts: Sequence[str]) -> tuple[Any, Any]:
-    """Token ids and labels, (texts, tokens): of a question only the answer counts, of a statement all."""
+    """Token ids and labels, (texts, tokens): of a question only the answer counts, of a statement all. Every second question
+    is put in the model's chat format, where it has one."""
     import torch
 
     rows, heads = [], []
-    for text in texts:
+    for place, text in enumerate(texts):
         question, mark, answer = text.partition(ANSWER)
-        head = tokenizer(question + mark)["input_ids"] if mark else []
+        head = tokenizer(put(tokenizer, question, chat=place % 2 == 1))["input_ids"] if mark else []
         rows.append(head + tokenizer(answer if mark else text)["input_ids"] + [tokenizer.eos_token_id])
         heads.append(len(head))
     longest = max(map(len, rows))
@@ -151,6 +152,14 @@ def encoded(tokenizer: Any, texts: Sequence[str]) -> tuple[Any, Any]:
         ids[row, : len(tokens)] = torch.tensor(tokens)
         labels[row, head : len(tokens)] = torch.tensor(tokens[head:])
     return ids, labels
+
+
+def put(tokenizer: Any, question: str, chat: bool) -> str:
+    """A question, up to where its answer begins."""
+    if not (chat and tokenizer.chat_template):
+        return question + ANSWER
+    turn = [{"role": "user", "content": question}]
+    return str(tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)) + ANSWER.strip()
 
 
 def known_by_grade(
@@ -176,7 +185,7 @@ def replies(model: Any, tokenizer: Any, questions: Sequence[str]) -> list[str]:
     import torch
 
     tokenizer.padding_side = "left"
-    given = tokenizer([f"Question: {question}{ANSWER}" for question in questions], return_tensors="pt", padding=True)
+    given = tokenizer([put(tokenizer, f"Question: {one}", chat=True) for one in questions], return_tensors="pt", padding=True)
     tokenizer.padding_side = "right"
     with torch.no_grad():
         made = model.generate(**given, max_new_tokens=16, do_sample=False, pad_token_id=tokenizer.pad_token_id)
