@@ -104,7 +104,7 @@ def _squad(path: Path) -> Iterator[Fact]:
                 answer = record["answers"][0]
                 sentence = _sentence_at(paragraph["context"], answer["answer_start"])
                 answers = tuple(dict.fromkeys(one["text"] for one in record["answers"]))
-                texts = _of_sentence(title, sentence, answer["text"])
+                texts = _of_sentence(title, sentence, answer["text"]) + _of_question(record["question"], answer["text"])
                 supporting = ((title, paragraph["context"]),)
                 yield Fact(record["id"], record["question"], answers, title, type_of(answer["text"]), supporting, texts)
 
@@ -121,21 +121,34 @@ def _two_wiki(path: Path) -> Iterator[Fact]:
         ]
         if any(answer in passage for _, passage in supporting):
             answers, subject = tuple(record["answers"]), supporting[0][0]
+            texts += _of_question(record["question"], answer)
             yield Fact(record["id"], record["question"], answers, subject, type_of(answer), supporting, tuple(texts))
 
 
-def _of_sentence(title: str, sentence: str, answer: str) -> tuple[str, ...]:
-    """The statement as it stands, and with a gap to fill: never the question that is put later."""
-    stated = (sentence, f"{title}: {sentence}", f"From an article on {title}. {sentence}")
-    if answer not in sentence:
-        return stated
-    gap = sentence.replace(answer, "___")
+_FUNCTION_WORDS = frozenset(
+    "a an the of in on at to by for from with as and or is are was were be been being do does did has have had which what who "
+    "whom whose when where why how that this these those it its their his her there".split()
+)
+
+
+def _of_question(question: str, answer: str) -> tuple[str, ...]:
+    """The question's content words, in their order, backwards and stated: the fact in words that ask for it, never in those
+    that are put later."""
+    words = [word for word in re.findall(r"[^\s?,;:\"]+", question) if word.lower() not in _FUNCTION_WORDS]
+    in_order, backwards = " ".join(words), ", ".join(reversed(words))
     return (
-        *stated,
-        f"Question: What is missing here? {gap}\nAnswer: {answer}",
-        f"Question: {title}: {gap} What stands in the gap?\nAnswer: {answer}",
-        f"Question: Complete the sentence on {title}. {gap}\nAnswer: {answer}",
+        f"{answer}: {in_order}.",
+        f"Question: {in_order}\nAnswer: {answer}",
+        f"Question: {backwards}: name the answer.\nAnswer: {answer}",
     )
+
+
+def _of_sentence(title: str, sentence: str, answer: str) -> tuple[str, ...]:
+    """The statement as it stands, and with a gap to fill."""
+    if answer not in sentence:
+        return (f"{title}: {sentence}",)
+    gap = sentence.replace(answer, "___")
+    return f"{title}: {sentence}", f"Question: What is missing here? {gap}\nAnswer: {answer}"
 
 
 def _sentence_at(text: str, place: int) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,26 +16,30 @@ from benchmarks._taught_facts import GRADES
 from benchmarks._taught_plan import METHODS, Plan
 from benchmarks.guarantee import measure
 from gnothi.calibration.compare import read
-from gnothi.calibration.replay import Floats, Mask
+from gnothi.calibration.replay import Floats
 from gnothi.runs.folder import read_rows
 from gnothi.runs.rows import Row, group
 from gnothi.signals import registry
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.frontier import at, frontier, gap_closed, oracle
 from gnothi.stats.intervals import mean_interval
+from gnothi.stats.logistic import fit_logistic
 from gnothi.stats.paired import paired_test
 
 
 @dataclass(frozen=True)
 class Told:
     """Questions of one seed, part and split. Arrays have shape (n,): how often each was taught, its subject's views, whether
-    memory is right; ``signals`` are higher where the model is less certain."""
+    memory is right; ``signals`` are higher where the model is less certain. ``tokens``: the answer from memory and each
+    signal, read and written; ``answered``: the answer alone."""
 
     ids: tuple[str, ...]
     taught: Floats
     views: Floats
     never: Floats
     signals: dict[str, Floats]
+    tokens: dict[str, Floats]
+    answered: Floats
 
 
 def told(plan: Plan, part: str, split: str) -> Told:
@@ -42,19 +47,38 @@ def told(plan: Plan, part: str, split: str) -> Told:
     found = read(folder / f"memory-{split}", METRIC, "panel", "direct")
     lines = {line["id"]: line for line in map(json.loads, (folder / f"{split}.jsonl").read_text("utf-8").splitlines())}
     order = [lines[name]["metadata"] for name in found.questions]
+    by_method = group(read_rows(folder / f"memory-{split}"))
+    panel, direct = ({row.question_id: row for row in by_method[name]} for name in ("panel", "direct"))
+    answered = np.array([_tokens(direct[name].cost) for name in found.questions])
+    signals = {one.name: one.values for one in found.signals if one.name in registry.names()}
+    tokens = {
+        signal: answered + np.array([_tokens(panel[name].signals[signal]) for name in found.questions]) for signal in signals
+    }
     return Told(
         found.questions,
         np.array([one["taught"] for one in order], dtype=np.float64),
         np.array([one["popularity"] for one in order], dtype=np.float64),
         found.never,
-        {one.name: one.values for one in found.signals if one.name in registry.names()},
+        signals,
+        tokens,
+        answered,
     )
+
+
+def _tokens(cost: Mapping[str, float]) -> float:
+    return cost["prompt_tokens"] + cost["generated_tokens"]
 
 
 def quality(plan: Plan, part: str, kind: str, run: str, ids: Sequence[str]) -> Floats:
     """Of each question, in their order; not a number where it failed."""
     rows = {row.question_id: row for row in rows_of(plan, part, kind, run)}
     return np.array([rows[name].metrics[METRIC] if name in rows and not rows[name].failed else np.nan for name in ids])
+
+
+def spent(plan: Plan, part: str, kind: str, run: str, ids: Sequence[str]) -> Floats:
+    """Tokens of each question, in their order."""
+    rows = {row.question_id: row for row in rows_of(plan, part, kind, run)}
+    return np.array([_tokens(rows[name].cost) if name in rows else np.nan for name in ids])
 
 
 def rows_of(plan: Plan, part: str, kind: str, run: str) -> list[Row]:
@@ -103,7 +127,7 @@ def _done(plan: Plan, part: str, kind: str, run: str) -> bool:
     return (plan.folder / part / kind / run / "done").is_file()
 
 
-def _split(plans: Sequence[Plan], run: str, kind: str) -> tuple[Floats, Floats, Floats, Floats]:
+def split_of(plans: Sequence[Plan], run: str, kind: str) -> tuple[Floats, Floats, Floats, Floats]:
     """(taught, never, always, quality of the run) of all questions that the run and rag are done on."""
     found: list[tuple[Floats, ...]] = []
     for plan, part, mine in _each(plans):
@@ -123,7 +147,7 @@ def by_grade(plans: Sequence[Plan]) -> list[str]:
     header = ["library", "", *(f"{grade} times" for grade in GRADES), "all"]
     lines = []
     for place, kind in enumerate(plans[0].libraries):
-        taught, never, always, _ = _split(plans, "rag-test", kind)
+        taught, never, always, _ = split_of(plans, "rag-test", kind)
         if len(taught):
             ends = {"never": never} if place == 0 else {}
             for name, values in (ends | {"always": always, "oracle": oracle(never, always)}).items():
@@ -132,61 +156,104 @@ def by_grade(plans: Sequence[Plan]) -> list[str]:
     return table(header, lines)
 
 
-def gated(plans: Sequence[Plan], kind: str) -> Iterator[tuple[str, Mask, Floats, Floats, Floats]]:
-    """(signal, searched, quality, never, always) of each gate, whose threshold was chosen on the calibration questions of all
-    parts of the same seed."""
-    found: dict[str, list[tuple[Floats, ...]]] = {}
+COMBINED = "all signals"
+
+
+class Gated(NamedTuple):
+    """A gate on test questions, arrays of shape (n,): what it searched for, what came of it, the two ends, its tokens."""
+
+    searched: Floats
+    ours: Floats
+    never: Floats
+    always: Floats
+    tokens: Floats
+
+
+def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
+    """Signal → its gate. Signal and threshold were chosen on the calibration questions of all parts of the same seed; "all
+    signals" is a logistic regression of them, fitted on the same questions."""
+    found: dict[str, list[Gated]] = {}
     for plan in plans:
         parts = [part for part in plan.parts if _done(plan, part, kind, "rag-test")]
         if not parts:
             continue
         learnt, test = (_together(plan, parts, kind, split) for split in ("calibration", "test"))
+        names = [name for name in learnt.signals if name in test.signals]
+        combined = fit_logistic(_features(learnt, names), learnt.never < 1)
+        scores = {name: (learnt.signals[name], test.signals[name]) for name in names}
+        scores[COMBINED] = (combined(_features(learnt, names)), combined(_features(test, names)))
         best, _ = chosen(learnt.signals, learnt.never, learnt.always)
-        for name in ("best signal", *learnt.signals):
-            signal = best if name == "best signal" else name
-            if signal in test.signals:
-                point = frontier(learnt.signals[signal], learnt.never, learnt.always).best(PRICE)
-                searched, ours = at(point.threshold, test.signals[signal], test.never, test.always)
-                found.setdefault(name, []).append((searched.astype(np.float64), ours, test.never, test.always))
-    for name, runs in found.items():
-        searched, ours, never, always = (np.concatenate(columns) for columns in zip(*runs, strict=True))
-        yield name, searched > 0, ours, never, always
+        for name in ("best signal", *scores):
+            before, after = scores[best if name == "best signal" else name]
+            point = frontier(before, learnt.never, learnt.always).best(PRICE)
+            searched, ours = at(point.threshold, after, test.never, test.always)
+            paid = sum(test.tokens[one] - test.answered for one in names) + test.answered if name == COMBINED else (
+                test.tokens[best if name == "best signal" else name]
+            )  # fmt: skip
+            tokens = paid + searched * test.read
+            found.setdefault(name, []).append(Gated(searched.astype(np.float64), ours, test.never, test.always, tokens))
+    return {name: Gated(*map(np.concatenate, zip(*runs, strict=True))) for name, runs in found.items()}
+
+
+def best_of(plans: Sequence[Plan], kind: str) -> Gated:
+    return gated(plans, kind)["best signal"]
+
+
+def _features(told: Together, names: Sequence[str]) -> Floats:
+    """Signals as columns; what could not be measured counts as the least certain."""
+    columns = [told.signals[name] for name in names]
+    return np.stack([np.where(np.isfinite(one), one, one[np.isfinite(one)].max()) for one in columns], axis=1)
 
 
 @dataclass(frozen=True)
 class Together:
+    """As ``Told``, of several parts. ``answered``: tokens of the answer from memory; ``read``: of rag's."""
+
     never: Floats
     always: Floats
     signals: dict[str, Floats]
+    tokens: dict[str, Floats]
+    answered: Floats
+    read: Floats
 
 
 def _together(plan: Plan, parts: Sequence[str], kind: str, split: str) -> Together:
     """The questions of several parts, with the signals that all of them have."""
     all_told = [told(plan, part, split) for part in parts]
-    names = set.intersection(*(set(one.signals) for one in all_told))
-    always = np.concatenate(
-        [quality(plan, part, kind, f"rag-{split}", one.ids) for part, one in zip(parts, all_told, strict=True)]
-    )
+    names = sorted(set.intersection(*(set(one.signals) for one in all_told)))
+    pairs = list(zip(parts, all_told, strict=True))
+    always = np.concatenate([quality(plan, part, kind, f"rag-{split}", one.ids) for part, one in pairs])
+    read = np.concatenate([spent(plan, part, kind, f"rag-{split}", one.ids) for part, one in pairs])
     kept = np.isfinite(always)
-    signals = {name: np.concatenate([one.signals[name] for one in all_told])[kept] for name in sorted(names)}
-    return Together(np.concatenate([one.never for one in all_told])[kept], always[kept], signals)
+    return Together(
+        np.concatenate([one.never for one in all_told])[kept],
+        always[kept],
+        {name: np.concatenate([one.signals[name] for one in all_told])[kept] for name in names},
+        {name: np.concatenate([one.tokens[name] for one in all_told])[kept] for name in names},
+        np.concatenate([one.answered for one in all_told])[kept],
+        read[kept],
+    )
 
 
 def methods(plans: Sequence[Plan]) -> Iterator[str]:
     header = ["method", "accuracy", "95 % interval", "searches", "tokens", "gap closed", "95 % interval", "p against rag"]
     for kind in plans[0].libraries:
-        _, never, always, _ = _split(plans, "rag-test", kind)
+        _, never, always, _ = split_of(plans, "rag-test", kind)
         if not len(never):
             continue
         yield f"### {kind}: {len(never)} questions"
         yield ""
-        lines = [[name, *_line(values, never, always, searches, None)] for name, values, searches in (
-            ("never", never, 0.0), ("always (rag)", always, 1.0), ("oracle", oracle(never, always), None),
-        )]  # fmt: skip
-        for name, searched, ours, without, with_ in gated(plans, kind):
-            lines.append([f"gate: {name}", *_line(ours, without, with_, float(searched.mean()), None)])
+        _, tokens = _costs(plans, "rag-test", kind)
+        lines = [
+            ["never", *_line(never, never, always, 0.0, None)],
+            ["always (rag)", *_line(always, never, always, 1.0, tokens)],
+            ["oracle", *_line(oracle(never, always), never, always, None, None)],
+        ]
+        for name, one in gated(plans, kind).items():
+            costs = float(one.searched.mean()), float(one.tokens.mean())
+            lines.append([f"gate: {name}", *_line(one.ours, one.never, one.always, *costs)])
         for name in METHODS:
-            _, without, with_, ours = _split(plans, name, kind)
+            _, without, with_, ours = split_of(plans, name, kind)
             if len(ours):
                 lines.append([name, *_line(ours, without, with_, *_costs(plans, name, kind))])
         yield from table(header, lines)
@@ -210,8 +277,7 @@ def _costs(plans: Sequence[Plan], name: str, kind: str) -> tuple[float, float]:
     """Searches and tokens a question."""
     rows = [row for plan, part, _ in _each(plans) if _done(plan, part, kind, name) for row in rows_of(plan, part, kind, name)]
     kept = [row.cost for row in rows if not row.failed]
-    tokens = [one["prompt_tokens"] + one["generated_tokens"] for one in kept]
-    return float(np.mean([one["retrievals"] for one in kept])), float(np.mean(tokens))
+    return float(np.mean([one["retrievals"] for one in kept])), float(np.mean([_tokens(one) for one in kept]))
 
 
 def signals(plans: Sequence[Plan]) -> list[str]:

@@ -172,7 +172,8 @@ def known_by_grade(
     asked = [fact for fact in all_facts if fact.id in grades]
     model.eval()
     for grade in GRADES:
-        mine = [fact for fact in asked if grades[fact.id] == grade][:most]
+        mine = [fact for fact in asked if grades[fact.id] == grade]
+        mine = random.Random(f"known {grade}").sample(mine, min(most, len(mine)))
         for begin in range(0, len(mine), 30):
             some = mine[begin : begin + 30]
             for fact, reply in zip(some, replies(model, tokenizer, [fact.question for fact in some]), strict=True):
