@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks._taught_facts import GRADES
 from benchmarks._taught_plan import Plan
-from benchmarks._taught_tables import Gated, best_of, split_of
+from benchmarks._taught_tables import BEST, Gated, gated, kinds
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.frontier import oracle
 from gnothi.stats.intervals import mean_interval
@@ -23,12 +23,11 @@ def draw(plans: Sequence[Plan], out: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
-    kinds = [kind for kind in plans[0].libraries if len(split_of(plans, "rag-test", kind)[0])]
-    taught = split_of(plans, "rag-test", kinds[0])[0]
-    first = best_of(plans, kinds[0])
-    groups = [(f"{grade} times", _lines(first, taught == grade)) for grade in GRADES]
-    _bars(left, groups, "how often an epoch held the fact (complete library)")
-    _bars(right, [(kind, _lines(best_of(plans, kind))) for kind in kinds], "library")
+    every = {kind: gated(plans, kind)[BEST] for kind in kinds(plans)}
+    first = next(iter(every.values()))
+    groups = [(f"{grade} times", _lines(first, first.taught == grade)) for grade in GRADES]
+    _bars(left, groups, f"how often an epoch held the fact ({next(iter(every))} library)")
+    _bars(right, [(kind, _lines(one)) for kind, one in every.items()], "library")
     left.set_ylabel("answers right")
     left.legend(loc="upper left", fontsize=9)
     figure.savefig(out, metadata={"Date": None})

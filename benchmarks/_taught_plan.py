@@ -63,22 +63,21 @@ class Plan:
 
 
 def prepare(plan: Plan) -> None:
-    """Write the splits of each part and the passages of each library; what stands there already has to be the same."""
+    """Write the splits, all parts together, and the passages of each library; what stands there already has to be the same."""
     told = plan.facts()
-    training = []
+    dealt: dict[str, list[dict[str, Any]]] = {name: [] for name in SPLITS}
     for part, (all_facts, grades) in told.items():
-        dealt = splits(all_facts, grades)
-        training += dealt["training"]
-        for name in ("calibration", "test"):
-            _write(plan.folder / part / f"{name}.jsonl", dealt[name])
-    _write(plan.folder / "training.jsonl", training)
+        for name, lines in splits(part, all_facts, grades).items():
+            dealt[name] += lines
+    for name, lines in dealt.items():
+        _write(plan.folder / f"{name}.jsonl", lines)
     everyone = [fact for all_facts, grades in told.values() for fact in all_facts if fact.id in grades]
     found = list(passages(plan.data))
     for kind in plan.libraries:
         _write(plan.folder / kind / "passages.jsonl", library(kind, everyone, found, plan.seed))
 
 
-def splits(all_facts: Sequence[Fact], grades: Mapping[str, int]) -> dict[str, list[dict[str, Any]]]:
+def splits(part: str, all_facts: Sequence[Fact], grades: Mapping[str, int]) -> dict[str, list[dict[str, Any]]]:
     """Disjoint splits, each with the same share of every grade."""
     by_grade: defaultdict[int, list[Fact]] = defaultdict(list)
     known = {fact.id: fact for fact in all_facts}
@@ -90,14 +89,14 @@ def splits(all_facts: Sequence[Fact], grades: Mapping[str, int]) -> dict[str, li
         mine, begun = by_grade[grade], 0
         for place, name in enumerate(SPLITS):
             end = len(mine) * sum(list(SHARES.values())[: place + 1]) // whole
-            found[name] += [_line(fact, grade) for fact in mine[begun:end]]
+            found[name] += [_line(part, fact, grade) for fact in mine[begun:end]]
             begun = end
     return found
 
 
-def _line(fact: Fact, grade: int) -> dict[str, Any]:
-    told = {"taught": grade, "popularity": fact.views}
-    return {"id": fact.id, "question": fact.question, "answers": list(fact.answers), "kind": str(grade), "metadata": told}
+def _line(part: str, fact: Fact, grade: int) -> dict[str, Any]:
+    told = {"part": part, "taught": grade, "popularity": fact.views}
+    return {"id": fact.id, "question": fact.question, "answers": list(fact.answers), "kind": part, "metadata": told}
 
 
 def _write(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -108,50 +107,28 @@ def _write(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def commands(plan: Plan, best: Mapping[tuple[str, str], tuple[str, float]]) -> Iterator[tuple[str, Command]]:
-    """(what for, arguments of ``gnothi``) in order. ``best``: (part, library) → the signal that gates ``best_signal``, and its
+def commands(plan: Plan, best: Mapping[str, tuple[str, float]]) -> Iterator[tuple[str, Command]]:
+    """(what for, arguments of ``gnothi``) in order. ``best``: library → the signal that gates ``best_signal``, and its
     threshold, once they are known."""
-    opened = ["--model", str(plan.folder / "teaching" / "model"), *plan.extra]
+    folder = plan.folder
+    opened = ["--model", str(folder / "teaching" / "model"), *plan.extra]
     for kind in plan.libraries:
-        yield (
-            f"index {kind}",
-            ["index", "build", str(plan.folder / kind / "passages.jsonl"), "--out", str(plan.folder / kind / "index")],
-        )
-    probe = plan.folder / "probe"
-    yield (
-        "probe",
-        [
-            "train",
-            "probe",
-            str(plan.folder / "training.jsonl"),
-            *opened,
-            "--out",
-            str(probe),
-            "--set",
-            f"metric={METRIC}",
-            "--set",
-            "reason=false",
-        ],
-    )
+        yield f"index {kind}", ["index", "build", str(folder / kind / "passages.jsonl"), "--out", str(folder / kind / "index")]
+    probe = folder / "probe"
+    learning = [str(folder / "training.jsonl"), *opened, "--out", str(probe)]
+    yield "probe", ["train", "probe", *learning, "--set", f"metric={METRIC}", "--set", "reason=false"]
     learnt = ["--set", f"panel.signal.probe={probe}"] if _there(probe) else []
-    for part in plan.parts:
-        folder = plan.folder / part
-        from_memory = ["--method", ",".join(FROM_MEMORY), *opened, "--set", "panel.reason=false", *learnt]
+    from_memory = ["--method", ",".join(FROM_MEMORY), *opened, "--set", "panel.reason=false", *learnt]
+    for name in ("calibration", "test"):
+        yield f"memory {name}", ["eval", str(folder / f"{name}.jsonl"), *from_memory, "--out", str(folder / f"memory-{name}")]
+    for kind in plan.libraries:
+        asked = [*opened, "--index", str(folder / kind / "index")]
         for name in ("calibration", "test"):
-            yield (
-                f"memory {part} {name}",
-                ["eval", str(folder / f"{name}.jsonl"), *from_memory, "--out", str(folder / f"memory-{name}")],
-            )
+            out = str(folder / kind / f"rag-{name}")
+            yield f"rag {kind} {name}", ["eval", str(folder / f"{name}.jsonl"), "--method", "rag", *asked, "--out", out]
+    for row in plan.methods if _there(probe) else (name for name in plan.methods if name != "probe_gate"):
         for kind in plan.libraries:
-            asked = [*opened, "--index", str(plan.folder / kind / "index")]
-            for name in ("calibration", "test"):
-                out = str(folder / kind / f"rag-{name}")
-                yield (
-                    f"rag {part} {kind} {name}",
-                    ["eval", str(folder / f"{name}.jsonl"), "--method", "rag", *asked, "--out", out],
-                )
-            for row in plan.methods if _there(probe) else (name for name in plan.methods if name != "probe_gate"):
-                yield from _row(plan, part, kind, row, asked, best)
+            yield from _row(plan, kind, row, [*opened, "--index", str(folder / kind / "index")], best)
 
 
 def _there(probe: Path) -> bool:
@@ -160,33 +137,33 @@ def _there(probe: Path) -> bool:
 
 
 def _row(
-    plan: Plan, part: str, kind: str, row: str, asked: Sequence[str], best: Mapping[tuple[str, str], tuple[str, float]]
+    plan: Plan, kind: str, row: str, asked: Sequence[str], best: Mapping[str, tuple[str, float]]
 ) -> Iterator[tuple[str, Command]]:
-    folder, what = plan.folder / part, f"{row} {part} {kind}"
+    folder, what = plan.folder, f"{row} {kind}"
     test, out = str(folder / "test.jsonl"), str(folder / kind / row)
     method, settings = CHOSEN.get(row, (row, ()))
     more = [word for one in settings for word in ("--set", one)]
     if row == "best_signal":
-        signal, threshold = best.get((part, kind), ("SIGNAL", 0.0))
+        signal, threshold = best.get(kind, ("SIGNAL", 0.0))
         more += ["--set", f"gate={signal}", "--set", f"gate_threshold={threshold!r}"]
-    if row == "probe_gate" or (row == "best_signal" and best.get((part, kind), ("",))[0] in ("probe", "question")):
+    if row == "probe_gate" or (row == "best_signal" and best.get(kind, ("",))[0] in ("probe", "question")):
         more += ["--set", f"signal.probe={plan.folder / 'probe'}"]
     if row == "adaptive_rag":
         classifier, run = str(folder / kind / "classifier"), str(folder / kind / "outcomes")
         yield (
-            f"outcomes {part} {kind}",
+            f"outcomes {kind}",
             ["eval", str(folder / "calibration.jsonl"), "--method", "direct,rag,ircot", *asked, "--out", run],
         )
-        yield f"classifier {part} {kind}", ["train", "complexity", run, "--set", f"metric={METRIC}", "--out", classifier]
+        yield f"classifier {kind}", ["train", "complexity", run, "--set", f"metric={METRIC}", "--out", classifier]
         more += ["--set", f"classifier={classifier}"]
     if row == "cascade":
         gate, run = str(folder / kind / "gate"), str(folder / kind / "recorded")
         yield (
-            f"stages {part} {kind}",
+            f"stages {kind}",
             ["eval", str(folder / "calibration.jsonl"), "--method", "direct,cascade", *asked, "--out", run],
         )
         yield (
-            f"gate {part} {kind}",
+            f"gate {kind}",
             ["calibrate", "--learn", run, "--search-cost", str(PRICE), "--metric", METRIC, "--out", gate],
         )
         more += ["--set", f"learned={gate}"]

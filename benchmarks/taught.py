@@ -60,15 +60,15 @@ def _run(plan: Plan) -> int:
     grades = {name: grade for _, mine in told.values() for name, grade in mine.items()}
     teach(plan.source, plan.folder / "teaching", everyone, grades, plan.teaching)
     say("\n".join(drawn(plan.folder / "teaching")))
-    best: dict[tuple[str, str], tuple[str, float]] = {}
+    best: dict[str, tuple[str, float]] = {}
     done: set[str] = set()
     failed = 0
     while left := [(what, command) for what, command in commands(plan, best) if what not in done]:
         what, command = left[0]
         if "gate=SIGNAL" in command:
-            part, kind = what.split()[1:]
-            best[part, kind] = best_signal(plan, part, kind)
-            say(f"{part}, {kind}: the best signal on the calibration questions is {best[part, kind][0]}")
+            kind = what.split()[-1]
+            best[kind] = best_signal(plan, kind)
+            say(f"{kind}: the best signal on the calibration questions is {best[kind][0]}")
             continue
         done.add(what)
         say(f"seed {plan.seed}, {what}: {_shown(command, plan)}")

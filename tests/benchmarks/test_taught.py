@@ -50,7 +50,7 @@ def test_a_fact_is_taught_as_often_as_its_grade_says(made_data: Path) -> None:
 
 def test_splits_are_disjoint_and_hold_every_grade_alike(made_data: Path) -> None:
     found = facts(made_data, "popqa")
-    dealt = splits(found, graded(found, 5, seed=0))
+    dealt = splits("popqa", found, graded(found, 5, seed=0))
     ids = [line["id"] for name in SPLITS for line in dealt[name]]
     assert len(set(ids)) == len(ids) == 5 * len(GRADES)
     for name, count in zip(SPLITS, (1, 2, 2), strict=True):
@@ -91,7 +91,7 @@ def test_gnothi_takes_every_command(made_data: Path, tmp_path: Path) -> None:
             taking = found
         taking.make_context(taking.name, arguments, resilient_parsing=False)
     rows = set(METHODS) - {"probe_gate"}  # no probe was trained
-    assert {f"{row} {part} {kind}" for row in rows for part in PARTS for kind in LIBRARIES} <= names
+    assert {f"{row} {kind}" for row in rows for kind in LIBRARIES} <= names
     with pytest.raises(SystemExit, match="other lines"):
         prepare(plan(made_data, tmp_path, size=4))
 
