@@ -185,7 +185,7 @@ def _auroc(run: Path) -> dict[str, float | None]:
 def steps(options: argparse.Namespace) -> Iterator[Step]:
     """Cheapest and most telling first."""
     yield _cost(options, "30 M, both prompts", 3.0, "200:150,1500:1400")
-    yield from _asked(options, "lab", "lab", "lab", 1.0, beside_cpu=True)
+    yield from _asked(options, "lab", "lab", "lab", beside_cpu=True)
     parts = iter(PARTS)
     yield from _real(options, next(parts), beside_cpu=True)
     without = ("--without", "procedure")
@@ -225,7 +225,7 @@ def _real(options: argparse.Namespace, part: str, beside_cpu: bool = False) -> I
     lacks = "" if data and file.is_file() else f"{PARTS[part]} is not there: give --data FOLDER"
     if not PACKAGED["smollm2"].file:
         lacks = f"SmolLM2 is not there: {PACKAGED['smollm2'].install}"
-    yield from _asked(options, f"smollm2, {part}", "smollm2", str(file), 1.0, beside_cpu=beside_cpu, lacks=lacks)
+    yield from _asked(options, f"smollm2, {part}", "smollm2", str(file), beside_cpu=beside_cpu, lacks=lacks)
 
 
 def _taught(options: argparse.Namespace, folder: Path) -> Iterator[Step]:
@@ -239,7 +239,7 @@ def _taught(options: argparse.Namespace, folder: Path) -> Iterator[Step]:
         if (part / "memory-test" / "done").is_file():
             yield Step(f"{name}, {part.name} on cpu", 0.0, run=part / "memory-test")
         short = ("--set", "panel.reason=false")
-        yield from _asked(options, f"{name}, {part.name}", str(model), str(part / "test.jsonl"), 1.0, *short)
+        yield from _asked(options, f"{name}, {part.name}", str(model), str(part / "test.jsonl"), *short)
 
 
 def _asked(
@@ -247,7 +247,6 @@ def _asked(
     name: str,
     model: str,
     questions: str,
-    minutes: float,
     *more: str,
     beside_cpu: bool = False,
     lacks: str = "",
@@ -257,7 +256,7 @@ def _asked(
         run = _folder(options) / f"{name} on {device}"
         asked = ("-m", "gnothi", "eval", questions, "--model", model, "--method", "panel,direct", "--limit", limit, *more)
         at = ("--set", f"model.device={device}", "--set", "model.dtype=float32", "--out", str(run))
-        yield Step(f"{name} on {device}", minutes * (3 if device == "cpu" else 1), (*asked, *at), run, lacks)
+        yield Step(f"{name} on {device}", 3.0 if device == "cpu" and model != "lab" else 1.0, (*asked, *at), run, lacks)
 
 
 # --- the page --------------------------------------------------------------------------------------------------------

@@ -14,9 +14,9 @@ continuation has the same length. Contenders are
 Each runs in a process of its own (on a GPU ours share one with one model, and so do the library's); rounds are interleaved,
 each begun by another contender. In a round the quick ones (floor, ours) run --inner times and count with their median. Extra
 memory is the peak of the process's own memory during the first full prompt above what it holds with the model loaded and used
-once on a few tokens (for `ours, warm` it spans both prompts). On a CPU it is measured in further processes whose allocator keeps
-nothing for later: only what is in use at a time counts; on a GPU it is what PyTorch had allocated. A contender that fails at its
-first prompt, for want of memory, say, is left out by name.
+once on a few tokens (for `ours, warm` it spans both prompts). On a CPU it is measured in further processes whose allocator
+keeps nothing for later: only what is in use at a time counts; on a GPU it is what PyTorch had allocated. A contender that fails
+at its first prompt, for want of memory, say, is left out by name.
 """
 
 from __future__ import annotations
