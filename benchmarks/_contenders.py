@@ -228,10 +228,10 @@ def make(names: Sequence[str], settings: dict[str, Any]) -> dict[str, Contender]
     import torch
 
     torch.set_num_threads(settings["threads"])
-    shape = (settings[key] for key in ("layers", "hidden", "device"))
+    shape = {key: settings[key] for key in ("layers", "hidden", "device", "llama3") if key in settings}
     # As `load_model` does: what the engine's thread computes with is made there.
     with ThreadPoolExecutor(1) as other:
-        model, tokenizer = other.submit(small_model, *shape, settings.get("llama3", False)).result()
+        model, tokenizer = other.submit(small_model, **shape).result()
     sizes = [settings[key] for key in ("total", "static", "tokens", "k")]
     return {name: CONTENDERS[name](model, tokenizer, *sizes) for name in names}
 

@@ -230,6 +230,8 @@ def small_model(layers: int = 8, hidden: int = 512, device: str = "cpu", llama3:
     from tokenizers.processors import TemplateProcessing
     from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 
+    auto: Any = AutoModelForCausalLM
+
     vocabulary = 128_256 if llama3 else VOCABULARY
     heads = max(1, hidden // (128 if llama3 else 64))
     words = (*_SPECIAL, *(f"w{number}" for number in range(vocabulary - len(_SPECIAL))))
@@ -253,7 +255,7 @@ def small_model(layers: int = 8, hidden: int = 512, device: str = "cpu", llama3:
         eos_token_id=3,
     )
     with torch.device(device):
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.float32 if device == "cpu" else torch.bfloat16)
+        model: Any = auto.from_config(config, dtype=torch.float32 if device == "cpu" else torch.bfloat16)
     with torch.no_grad():
         # As spread as a trained model's probabilities, at every width.
         model.lm_head.weight *= 5 * (512 / hidden) ** 0.5

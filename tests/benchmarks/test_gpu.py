@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,7 @@ def main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Main:
 
     def run(*options: str, steps: Sequence[Step] | None = None) -> int:
         monkeypatch.setattr(sys, "argv", ["gpu", "--out", str(tmp_path / "gpu.json"), "--device", "cpu", *options])
-        monkeypatch.setattr(gpu.signal, "signal", lambda *_: None)  # this process goes on
+        monkeypatch.setattr(signal, "signal", lambda *_: None)  # this process goes on
         if steps is not None:
             monkeypatch.setattr(gpu, "steps", lambda _: iter(steps))
         return gpu.main()
@@ -259,3 +260,6 @@ def test_answers_in_small_sizes(program: Program, tmp_path: Path) -> None:
     assert set(_steps(tmp_path / "gpu.json")["lab on cpu"]["rows"]) == {"panel", "direct"}
     assert "exit code" not in program("benchmarks.gpu", *out).stderr
     assert "| lab on cpu | 3 |" in program("benchmarks.gpu", *out, "--page").stdout
+    read = gpu._do(Step("taught", 0.0, run=tmp_path / "gpu-runs" / "lab on cpu"), 0.0, tmp_path)
+    assert read["rows"] == _steps(tmp_path / "gpu.json")["lab on cpu"]["rows"]
+    assert "gram" in read["auroc"]
