@@ -52,7 +52,7 @@ from gnothi.errors import GnothiError
 from gnothi.models.places import PACKAGED
 from gnothi.runs.folder import read_rows
 from gnothi.runs.rows import group
-from gnothi.stats.auroc import auroc
+from gnothi.stats.auroc import auroc_within
 
 GREEDY = {"perplexity", "least_likely", "energy", "self_report", "prompt"}
 """Signals of the greedy answer alone: samples differ from device to device, since their random numbers do."""
@@ -175,9 +175,10 @@ def _rows(run: Path) -> dict[str, Any]:
 
 
 def _auroc(run: Path) -> dict[str, float | None]:
-    """Signal → how well it tells wrong answers from memory; None where all, or none, are wrong."""
+    """Signal → how well it tells wrong answers from memory among questions of one kind; None where all, or none, are wrong."""
     found = read(run, METRIC, "panel", "direct")
-    return {one.name: auroc(one.values, found.never < 1) for one in found.signals}
+    kinds = found.kinds or ("",) * found.n
+    return {one.name: auroc_within(one.values, found.never < 1, kinds) for one in found.signals}
 
 
 # --- the steps -------------------------------------------------------------------------------------------------------
@@ -230,17 +231,15 @@ def _real(options: argparse.Namespace, part: str, beside_cpu: bool = False) -> I
 
 
 def _taught(options: argparse.Namespace, folder: Path) -> Iterator[Step]:
-    """A taught model on its test questions, beside what it said on the CPU, where that was recorded."""
-    model, name = folder / "teaching" / "model", f"taught {folder.name}"
-    parts = [path.parent for path in sorted(folder.glob("*/test.jsonl"))]
-    if not model.is_dir() or not parts:
-        yield Step(name, 0.0, lacks=f"{folder} holds no teaching/model and PART/test.jsonl, which `benchmarks taught` makes")
-        return
-    for part in parts:
-        if (part / "memory-test" / "done").is_file():
-            yield Step(f"{name}, {part.name} on cpu", 0.0, run=part / "memory-test")
-        short = ("--set", "panel.reason=false")
-        yield from _asked(options, f"{name}, {part.name}", str(model), str(part / "test.jsonl"), *short)
+    """A taught model on its test questions, of all data sets, beside what it said on the CPU, where that was recorded."""
+    model, questions, memory = folder / "teaching" / "model", folder / "test.jsonl", folder / "memory-test"
+    name = f"taught {folder.name}"
+    if (memory / "done").is_file():
+        yield Step(f"{name} on cpu", 0.0, run=memory)
+    there = model.is_dir() and questions.is_file()
+    lacks = "" if there else f"{folder} holds no teaching/model and test.jsonl, which `benchmarks taught` makes"
+    short = ("--set", "panel.reason=false")
+    yield from _asked(options, name, str(model), str(questions), *short, limit=1000, lacks=lacks)
 
 
 def _asked(
@@ -249,13 +248,14 @@ def _asked(
     model: str,
     questions: str,
     *more: str,
+    limit: int = 100,
     beside_cpu: bool = False,
     lacks: str = "",
 ) -> Iterator[Step]:
-    limit = "3" if options.tiny else "100"
+    few = "3" if options.tiny else str(limit)
     for device in dict.fromkeys(("cpu", options.device) if beside_cpu else (options.device,)):
         run = _folder(options) / f"{name} on {device}"
-        asked = ("-m", "gnothi", "eval", questions, "--model", model, "--method", "panel,direct", "--limit", limit, *more)
+        asked = ("-m", "gnothi", "eval", questions, "--model", model, "--method", "panel,direct", "--limit", few, *more)
         at = ("--set", f"model.device={device}", "--set", "model.dtype=float32", "--out", str(run))
         yield Step(f"{name} on {device}", 3.0 if device == "cpu" and model != "lab" else 1.0, (*asked, *at), run, lacks)
 
@@ -285,7 +285,13 @@ def page(document: Mapping[str, Any]) -> Iterator[str]:
             "same answers as the CPU's",
             "largest difference of a score of the greedy answer",
         ]
-        yield from ["", "## Answers", "", "In float32, all questions at once.", ""]
+        yield from [
+            "",
+            "## Answers",
+            "",
+            "In float32, all questions at once. AUROC: of wrong answers from memory, among questions of one kind.",
+            "",
+        ]
         yield from table(header, [[name, *_answers(name, runs)] for name in runs])
     missing = {name: step for name, step in document["steps"].items() if step["code"] != 0}
     if missing:
@@ -370,7 +376,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="STEP", help="steps whose names begin so")
     parser.add_argument("--tiny", action="store_true", help="small sizes, to try the program")
     parser.add_argument("--page", action="store_true", help="print Markdown of what is done, and run nothing")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if len({folder.name for folder in options.taught}) < len(options.taught):
+        parser.error("--taught: got two folders of one name, expected each to have its own. Rename one")
+    return options
 
 
 if __name__ == "__main__":

@@ -134,6 +134,11 @@ def test_another_file_is_refused_and_kept(main: Main, tmp_path: Path, content: s
     assert (tmp_path / "gpu.json").read_text("utf-8") == content
 
 
+def test_two_taught_models_of_one_name_are_refused(main: Main) -> None:
+    with refused(SystemExit):
+        main("--taught", "one/seed-0", "--taught", "other/seed-0")
+
+
 def test_without_a_card_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with refused(SystemExit):
@@ -148,22 +153,19 @@ def test_the_card_is_what_the_driver_names(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     taught = tmp_path / "seed-0"
-    for name in ("teaching/model", "popqa/memory-test"):
+    for name in ("teaching/model", "memory-test"):
         (taught / name).mkdir(parents=True)
-    for name in ("popqa/test.jsonl", "popqa/memory-test/done", "squad/test.jsonl"):
-        (taught / name).parent.mkdir(exist_ok=True)
+    for name in ("test.jsonl", "memory-test/done"):
         (taught / name).touch()
     given = ["--data", str(tmp_path), "--taught", str(taught), "--taught", str(tmp_path / "none")]
     monkeypatch.setattr(sys, "argv", ["gpu", *given])
     found = {step.name: step for step in gpu.steps(gpu._options())}
     assert "--vllm" in found["8 B beside vLLM, 1500 tokens"].lacks
     assert found["smollm2, popqa on cuda"].lacks
-    assert "none" in found["taught none"].lacks
-    assert found["taught seed-0, popqa on cpu"] == Step(
-        "taught seed-0, popqa on cpu", 0.0, run=taught / "popqa" / "memory-test"
-    )
-    assert "taught seed-0, squad on cpu" not in found
-    assert not found["taught seed-0, squad on cuda"].lacks
+    assert "none" in found["taught none on cuda"].lacks
+    assert "taught none on cpu" not in found
+    assert found["taught seed-0 on cpu"] == Step("taught seed-0 on cpu", 0.0, run=taught / "memory-test")
+    assert not found["taught seed-0 on cuda"].lacks
     assert "--llama3" in found["8 B, 1500 tokens"].command
     telling = [step.minutes for step in found.values() if "beside" not in step.name]
     assert sum(telling) <= 25
