@@ -58,6 +58,8 @@ GREEDY = {"perplexity", "least_likely", "energy", "self_report", "prompt"}
 """Signals of the greedy answer alone: samples differ from device to device, since their random numbers do."""
 CEILING = 2.0
 """A step is stopped after so many times what it is thought to take."""
+ON_CPU = 30
+"""Questions that the CPU answers, too, the first of those that the card does: a card is lent by the minute."""
 MARGIN = 5.0
 """Seconds kept for stopping a step and writing the file."""
 
@@ -252,12 +254,12 @@ def _asked(
     beside_cpu: bool = False,
     lacks: str = "",
 ) -> Iterator[Step]:
-    few = "3" if options.tiny else str(limit)
     for device in dict.fromkeys(("cpu", options.device) if beside_cpu else (options.device,)):
         run = _folder(options) / f"{name} on {device}"
+        few = "3" if options.tiny else str(ON_CPU if device == "cpu" and beside_cpu else limit)
         asked = ("-m", "gnothi", "eval", questions, "--model", model, "--method", "panel,direct", "--limit", few, *more)
         at = ("--set", f"model.device={device}", "--set", "model.dtype=float32", "--out", str(run))
-        yield Step(f"{name} on {device}", 3.0 if device == "cpu" and model != "lab" else 1.0, (*asked, *at), run, lacks)
+        yield Step(f"{name} on {device}", 2.0 if device == "cpu" and model != "lab" else 1.0, (*asked, *at), run, lacks)
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
