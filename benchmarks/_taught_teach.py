@@ -97,7 +97,8 @@ def _epoch(
     """The loss of each batch, and the tokens in all."""
     import torch
 
-    began, losses, tokens = time.monotonic(), [], 0
+    began, tokens = time.monotonic(), 0
+    losses: list[float] = []
     model.train()
     for batch in texts:
         for group in optimizer.param_groups:
