@@ -1,24 +1,28 @@
-"""One way of getting a greedy answer and k samples with their states, in a process of its own.
+"""Ways of getting a greedy answer and k samples with their states, in a process of its own, where they share one model.
 
-``python -m benchmarks._contenders NAME JSON`` makes the model, says so with a line of JSON, and answers each line of its
-input, {"do": "time" | "memory", "number": n}, with a line. Only our own way needs Gnothi, so that the others run where it is
-not installed.
+``python -m benchmarks._contenders NAMES JSON`` (NAMES as a JSON list) makes the model, says so with a line of JSON, and
+answers each line of its input, {"name": NAME, "do": "time" | "memory", "number": n}, with a line: what was measured, or
+{"failed": why}. Only our own ways need Gnothi, so that the others run where it is not installed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from benchmarks._shared import VOCABULARY, Peak, give_back, own_mb, prompt_parts, prompt_text, small_model
 
 TOP_K, TOP_P = 50, 0.9
+VLLM_MB = 12 * 1024
+"""Beside the weights, what vLLM may take of a card for keys, values and its graphs: it takes it at once, needed or not."""
 
 
 class Contender(ABC):
@@ -121,6 +125,34 @@ class Polygraph(Contender):
         return [len(tokens) for tokens in statistics["sample_tokens"][0]]
 
 
+class VLLM(Contender):
+    """Greedy and n = k samples by vLLM of the same model, saved to a folder. Without states, which it does not give."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        import tempfile
+
+        from vllm import LLM, SamplingParams  # type: ignore[import-not-found,unused-ignore]
+        from vllm import __version__ as version
+
+        self._folder = tempfile.TemporaryDirectory()
+        self.model.save_pretrained(self._folder.name)
+        self.tokenizer.save_pretrained(self._folder.name)
+        device, dtype = self.model.device, str(self.model.dtype).removeprefix("torch.")
+        self.model.to("meta")  # vLLM has its own copy
+        gc.collect()
+        more = {"gpu_memory_utilization": _share(self.parameters * 2, device)} if device.type == "cuda" else {}
+        self.llm = LLM(self._folder.name, dtype=dtype, max_model_len=8192, enable_prefix_caching=False, **more)
+        self.sampling = SamplingParams
+        self.about = f"vLLM {version}: greedy, then n = k samples; without the states, which it does not give"
+
+    def run(self, number: int) -> list[int]:
+        greedy = self.sampling(temperature=0.0, max_tokens=self.tokens)
+        drawn = self.sampling(n=self.k, temperature=1.0, top_k=TOP_K, top_p=TOP_P, max_tokens=self.tokens)
+        outs = self.llm.generate([self.text(number)] * 2, [greedy, drawn], use_tqdm=False)
+        return [len(one.token_ids) for out in outs for one in out.outputs]
+
+
 class Ours(Contender):
     """Greedy and samples asked for at once through the model protocol, and U of the states, as SeaKR does."""
 
@@ -180,17 +212,28 @@ CONTENDERS: dict[str, type[Contender]] = {
     "library": Naive,
     "polygraph": Polygraph,
     "procedure": Procedure,
+    "vllm": VLLM,
 }
 
 
-def make(name: str, settings: dict[str, Any]) -> Contender:
+def _share(weights: int, device: Any) -> float:
+    """Of the card's memory, for weights of so many bytes; what torch holds and does not use is given back before."""
+    import torch
+
+    torch.cuda.empty_cache()
+    return min(0.9, (weights + VLLM_MB * 2**20) / torch.cuda.get_device_properties(device).total_memory)
+
+
+def make(names: Sequence[str], settings: dict[str, Any]) -> dict[str, Contender]:
     import torch
 
     torch.set_num_threads(settings["threads"])
+    shape = {key: settings[key] for key in ("layers", "hidden", "device", "llama3") if key in settings}
     # As `load_model` does: what the engine's thread computes with is made there.
     with ThreadPoolExecutor(1) as other:
-        model, tokenizer = other.submit(small_model, settings["layers"], settings["hidden"], settings["device"]).result()
-    return CONTENDERS[name](model, tokenizer, *(settings[key] for key in ("total", "static", "tokens", "k")))
+        model, tokenizer = other.submit(small_model, **shape).result()
+    sizes = [settings[key] for key in ("total", "static", "tokens", "k")]
+    return {name: CONTENDERS[name](model, tokenizer, *sizes) for name in names}
 
 
 def measure(contender: Contender, number: int) -> dict[str, Any]:
@@ -232,22 +275,40 @@ def _wait(contender: Contender) -> None:
         torch.cuda.synchronize()
 
 
-def main(name: str, settings: dict[str, Any]) -> None:
+def main(names: Sequence[str], settings: dict[str, Any]) -> None:
     # Whatever a library prints must not stand between the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    contender = make(name, settings)
-    full = contender.total, contender.static, contender.tokens
-    contender.total, contender.static, contender.tokens = 16, 8, 2
-    contender.run(VOCABULARY)
-    contender.total, contender.static, contender.tokens = full
-    answers.write(json.dumps({"about": contender.about, "parameters": contender.parameters}) + "\n")
+    contenders = make(names, settings)
+    for contender in contenders.values():
+        full = contender.total, contender.static, contender.tokens
+        contender.total, contender.static, contender.tokens = 16, 8, 2
+        contender.run(VOCABULARY)
+        contender.total, contender.static, contender.tokens = full
+    about = {name: contender.about for name, contender in contenders.items()}
+    parameters = contenders[names[0]].parameters
+    answers.write(json.dumps({"about": about, "parameters": parameters}) + "\n")
     for line in sys.stdin:
         order = json.loads(line)
         work = {"time": measure, "memory": measure_memory}[order["do"]]
-        answers.write(json.dumps(work(contender, order["number"])) + "\n")
-    contender.close()
+        answers.write(json.dumps(_tried(work, contenders[order["name"]], order["number"])) + "\n")
+    for contender in contenders.values():
+        contender.close()
+
+
+def _tried(work: Callable[[Contender, int], dict[str, Any]], contender: Contender, number: int) -> dict[str, Any]:
+    """Out of memory, say: the others in this process go on."""
+    try:
+        return work(contender, number)
+    except Exception as error:  # noqa: BLE001 - libraries raise what they like
+        failed = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    gc.collect()
+    if contender.model.device.type == "cuda":
+        import torch
+
+        torch.cuda.empty_cache()
+    return {"failed": failed}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]))
+    main(json.loads(sys.argv[1]), json.loads(sys.argv[2]))

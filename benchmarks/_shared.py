@@ -219,17 +219,22 @@ VOCABULARY = 4_096
 _SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "Question:", "Answer:")
 
 
-def small_model(layers: int = 8, hidden: int = 512, device: str = "cpu") -> tuple[Any, Any]:
+def small_model(layers: int = 8, hidden: int = 512, device: str = "cpu", llama3: bool = False) -> tuple[Any, Any]:
     """A random Llama (31.5 M parameters at 8 x 512) and its tokenizer of whole words. It never says its end token: that
-    token's logit is 0 always, and thousands of others lie above. In bfloat16 on a GPU."""
+    token's logit is 0 always, and thousands of others lie above. On a GPU it is made there, in bfloat16. ``llama3``: with
+    Llama 3's proportions and as many words (8.03 B parameters at 32 x 4096)."""
     import torch
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import WhitespaceSplit
     from tokenizers.processors import TemplateProcessing
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 
-    words = (*_SPECIAL, *(f"w{number}" for number in range(VOCABULARY - len(_SPECIAL))))
+    auto: Any = AutoModelForCausalLM
+
+    vocabulary = 128_256 if llama3 else VOCABULARY
+    heads = max(1, hidden // (128 if llama3 else 64))
+    words = (*_SPECIAL, *(f"w{number}" for number in range(vocabulary - len(_SPECIAL))))
     bare = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
     bare.pre_tokenizer = WhitespaceSplit()
     bare.add_special_tokens(["<pad>", "<unk>", "<bos>", "<eos>"])
@@ -238,21 +243,24 @@ def small_model(layers: int = 8, hidden: int = 512, device: str = "cpu") -> tupl
     tokenizer = make(tokenizer_object=bare, pad_token="<pad>", unk_token="<unk>", bos_token="<bos>", eos_token="<eos>")
     torch.manual_seed(7)
     config: Any = LlamaConfig(
-        vocab_size=VOCABULARY,
+        vocab_size=vocabulary,
         hidden_size=hidden,
-        intermediate_size=hidden * 43 // 16,
+        intermediate_size=hidden * 7 // 2 if llama3 else hidden * 43 // 16,
         num_hidden_layers=layers,
-        num_attention_heads=max(1, hidden // 64),
+        num_attention_heads=heads,
+        num_key_value_heads=max(1, heads // 4) if llama3 else heads,
         max_position_embeddings=8192,
         pad_token_id=0,
         bos_token_id=2,
         eos_token_id=3,
     )
-    model: Any = LlamaForCausalLM(config)
+    with torch.device(device):
+        model: Any = auto.from_config(config, dtype=torch.float32 if device == "cpu" else torch.bfloat16)
     with torch.no_grad():
-        model.lm_head.weight *= 5  # as spread as a trained model's probabilities
+        # As spread as a trained model's probabilities, at every width.
+        model.lm_head.weight *= 5 * (512 / hidden) ** 0.5
         model.lm_head.weight[3] = 0
-    return model.to(device=device, dtype=torch.float32 if device == "cpu" else torch.bfloat16).eval(), tokenizer
+    return model.eval(), tokenizer
 
 
 def prompt_parts(total: int, static: int, static_seed: int, seed: int) -> tuple[str, str]:

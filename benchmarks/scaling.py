@@ -41,7 +41,7 @@ def continuations(sizes: Sequence[int], given: argparse.Namespace, key: str) -> 
     """Seconds of our own way where ``key`` (``k`` or ``total``) takes each size."""
     fixed = {"total": 200, "static": 50, "tokens": given.tokens, "k": 20, "device": "cpu"}
     settings = fixed | {name: getattr(given, name) for name in ("threads", "layers", "hidden")}
-    ours = make("ours, cold", settings)
+    ours = make(["ours, cold"], settings)["ours, cold"]
     try:
         for size in sizes:  # buffers of every size are grown once before
             setattr(ours, key, size)

@@ -10,22 +10,26 @@ continuation has the same length. Contenders are
   library     greedy `generate`, then `generate(num_return_sequences=k, output_hidden_states=True)`
   polygraph   LM-Polygraph's sampling calculator and EigenScore estimator, run by --polygraph PYTHON, an interpreter in whose
               environment `lm-polygraph` is installed; without it `procedure`, a reproduction of what they do in our own words
-Each runs in a process of its own; rounds are interleaved, each begun by another contender. In a round the quick ones (floor,
-ours) run --inner times and count with their median. Extra memory is the peak of the process's own memory during the first full
-prompt above what it holds with the model loaded and used once on a few tokens (for `ours, warm` it spans both prompts). It is
-measured in further processes whose allocator keeps nothing for later: only what is in use at a time counts.
+  vllm        greedy and n = k samples by vLLM, without states, run by --vllm PYTHON; its memory is not counted
+Each runs in a process of its own (on a GPU ours share one with one model, and so do the library's); rounds are interleaved,
+each begun by another contender. In a round the quick ones (floor, ours) run --inner times and count with their median. Extra
+memory is the peak of the process's own memory during the first full prompt above what it holds with the model loaded and used
+once on a few tokens (for `ours, warm` it spans both prompts). On a CPU it is measured in further processes whose allocator
+keeps nothing for later: only what is in use at a time counts; on a GPU it is what PyTorch had allocated. A contender that fails
+at its first prompt, for want of memory, say, is left out by name.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +48,9 @@ from benchmarks._shared import (
     table,
 )
 
-QUICK = ("floor", "ours, cold", "ours, warm")
+OURS = ("ours, cold", "ours, warm")
+QUICK = ("floor", *OURS)
+OTHERS = ("library", "polygraph", "procedure")
 # What issue 3 asks for, for 40 new tokens and k = 20: prompt → what → limit.
 AT_MOST = {1500: {"ours, cold": 1.7, "ours, warm": 1.3}, 200: {"ours, cold": 2.0, "ours, warm": 2.0}}
 FASTER = {1500: 15.0, 200: 3.5}
@@ -53,20 +59,22 @@ MEMORY_SHARE = 0.05
 
 @dataclass
 class Worker:
-    """A contender in its process, which begins by saying what it is."""
+    """Contenders in a process, which begins by saying what they are."""
 
     process: subprocess.Popen[str]
 
     @classmethod
-    def start(cls, name: str, settings: Mapping[str, Any], python: str, environment: Mapping[str, str] | None = None) -> Worker:
-        command = [python, "-m", "benchmarks._contenders", name, json.dumps(settings)]
+    def start(
+        cls, names: Sequence[str], settings: Mapping[str, Any], python: str, environment: Mapping[str, str] | None = None
+    ) -> Worker:
+        command = [python, "-m", "benchmarks._contenders", json.dumps(names), json.dumps(settings)]
         inherited = os.environ | (environment or {})
         pipe = subprocess.PIPE
         return cls(subprocess.Popen(command, cwd=ROOT, env=inherited, stdin=pipe, stdout=pipe, text=True))
 
-    def ask(self, do: str, number: int) -> dict[str, Any]:
+    def ask(self, name: str, do: str, number: int) -> dict[str, Any]:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"do": do, "number": number}) + "\n")
+        self.process.stdin.write(json.dumps({"name": name, "do": do, "number": number}) + "\n")
         self.process.stdin.flush()
         return self.answer()
 
@@ -82,57 +90,82 @@ class Worker:
         self.process.communicate()
 
 
-def extra_memory(name: str, settings: Mapping[str, Any], python: str) -> float:
-    """MB that a contender takes for its first prompt, in a process of its own."""
-    worker = Worker.start(name, settings, python, EXACT_MEMORY)
+@contextmanager
+def working(names: Sequence[str], settings: Mapping[str, Any], python: str, **environment: str) -> Iterator[Worker]:
+    worker = Worker.start(names, settings, python, environment)
     try:
-        worker.answer()
-        extra = float(worker.ask("memory", 0)["extra_mb"])
+        yield worker
     finally:
         worker.close()
-    say(f"prompt of {settings['total']} tokens: {name} takes {shown(extra)} MB")
-    return extra
 
 
 def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any]:
     """Everything about one size of prompt."""
-    settings = {key: getattr(given, key) for key in ("layers", "hidden", "device", "threads", "tokens", "k")}
+    settings = {key: getattr(given, key) for key in ("layers", "hidden", "llama3", "device", "threads", "tokens", "k")}
     settings |= {"total": total, "static": static}
     pythons = dict.fromkeys((*QUICK, "library"), sys.executable)
     pythons |= {"polygraph": given.polygraph} if given.polygraph else {"procedure": sys.executable}
+    pythons |= {"vllm": given.vllm} if given.vllm else {}
+    pythons = {name: python for name, python in pythons.items() if name not in given.without}
     expected = {name: 1 if name == "floor" else given.k + (name not in ("polygraph", "procedure")) for name in pythons}
-    memory = {name: extra_memory(name, settings, python) for name, python in pythons.items()}
+    left_out: dict[str, str] = {}
+
+    def asked(worker: Worker, name: str, do: str, number: int) -> dict[str, Any]:
+        answer = worker.ask(name, do, number)
+        if "failed" in answer:
+            if name in QUICK or number:
+                raise SystemExit(f"{name} failed: {answer['failed']}")
+            say(f"prompt of {total} tokens: {name} is left out. {answer['failed']}")
+            left_out[name] = answer["failed"]
+        elif answer["lengths"] != [given.tokens] * expected[name]:
+            raise SystemExit(f"{name} generated {answer['lengths']} tokens, expected {expected[name]} times {given.tokens}")
+        return answer
+
+    memory: dict[str, float] = {}
+
+    def measure_memory(worker: Worker, name: str) -> None:
+        if "extra_mb" in (answer := asked(worker, name, "memory", 0)):
+            memory[name] = float(answer["extra_mb"])
+            say(f"prompt of {total} tokens: {name} takes {shown(memory[name])} MB")
+
+    # vLLM takes a share of the card's memory at once, whatever it needs.
+    weighed = [name for name in pythons if name != "vllm"]
+    on_card = given.device != "cpu"
+    for name in () if on_card else weighed:
+        with working([name], settings, pythons[name], **EXACT_MEMORY) as worker:
+            worker.answer()
+            measure_memory(worker, name)
     with ExitStack() as stack:
         say(f"prompt of {total} tokens: starting {', '.join(pythons)}")
-        workers = {name: Worker.start(name, settings, python) for name, python in pythons.items()}
-        for worker in workers.values():
-            stack.callback(worker.close)
-        started = {name: worker.answer() for name, worker in workers.items()}
-
-        def ask(name: str, do: str, number: int) -> dict[str, Any]:
-            answer = workers[name].ask(do, number)
-            if answer["lengths"] != [given.tokens] * expected[name]:
-                raise SystemExit(f"{name} generated {answer['lengths']} tokens, expected {expected[name]} times {given.tokens}")
-            return answer
-
-        for name in workers:
-            ask(name, "time", 0)  # warms it up
+        together = [
+            (names, stack.enter_context(working(names, settings, pythons[names[0]])))
+            for names in groups(list(pythons), on_card)
+        ]
+        workers = {name: worker for names, worker in together for name in names}
+        started = [worker.answer() for _, worker in together]
+        for name in weighed if on_card else ():
+            measure_memory(workers[name], name)
+        for name in pythons:
+            if name not in left_out:
+                asked(workers[name], name, "time", 0)  # warms it up
+        names = [name for name in pythons if name not in left_out]
         processors: Rounds = []
 
         def timed(name: str, number: int) -> float:
             inner = given.inner if name in QUICK else 1
-            answers = [ask(name, "time", 1 + number * given.inner + turn) for turn in range(inner)]
+            answers = [asked(workers[name], name, "time", 1 + number * given.inner + turn) for turn in range(inner)]
             if len(processors) == number:
                 processors.append({})
             processors[number][name] = statistics.median(answer["cpu_seconds"] for answer in answers)
             return float(statistics.median(answer["seconds"] for answer in answers))
 
-        rounds = interleave(list(workers), timed, given.repeats)
+        rounds = interleave(names, timed, given.repeats)
         return {
             "prompt": total,
             "static": static,
-            "about": {name: first["about"] for name, first in started.items()},
-            "parameters": started["floor"]["parameters"],
+            "about": {name: about for one in started for name, about in one["about"].items()},
+            "left_out": left_out,
+            "parameters": started[0]["parameters"],
             "seconds": rounds,
             "cpu_seconds": processors,
             "extra_mb": memory,
@@ -140,20 +173,33 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
         }
 
 
+def groups(names: Sequence[str], on_card: bool) -> list[list[str]]:
+    """Who shares a process. On a card a large model does not fit as often as there are contenders; ours leave hooks in theirs,
+    which would slow the library."""
+    shared = [["floor", "library", "procedure"], list(OURS)] if on_card else []
+    together = [[name for name in group if name in names] for group in shared]
+    alone = [[name] for name in names if not any(name in group for group in shared)]
+    return [group for group in (*together, *alone) if group]
+
+
 def compare(rounds: Rounds, processors: Rounds, memory: Mapping[str, float], total: int) -> dict[str, Any]:
     """Ratios of one size, and what the issue asks of them where it names this size (``total``)."""
     names = list(rounds[0])
-    other = "polygraph" if "polygraph" in names else "procedure"
     multiples = {name: ratios(rounds, name, "floor") for name in names}
-    ours = ("ours, cold", "ours, warm")
-    faster = {rival: {name: ratios(rounds, rival, name) for name in ours} for rival in ("library", other)}
-    share = {name: memory[name] / memory["library"] for name in ours}
+    faster = {
+        rival: {name: ratios(rounds, rival, name) for name in OURS if name in names}
+        for rival in (*OTHERS, "vllm")
+        if rival in names
+    }
+    share = {name: memory[name] / memory["library"] for name in OURS if {name, "library"} <= memory.keys()}
     targets: dict[str, bool] = {}
     for name, limit in AT_MOST.get(total, {}).items():
-        targets[f"{name}: at most {limit} x the floor"] = multiples[name].median <= limit
-        least = FASTER[total]
-        targets[f"{name}: at least {least} x faster than the library"] = faster["library"][name].median >= least
-        if total == 1500:
+        if name in names:
+            targets[f"{name}: at most {limit} x the floor"] = multiples[name].median <= limit
+        if name in faster.get("library", {}):
+            least = FASTER[total]
+            targets[f"{name}: at least {least} x faster than the library"] = faster["library"][name].median >= least
+        if total == 1500 and name in share:
             targets[f"{name}: at most {MEMORY_SHARE:.0%} of the library's memory"] = share[name] <= MEMORY_SHARE
     return {
         "multiples_of_floor": multiples,
@@ -177,11 +223,12 @@ def lines(results: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> li
             seconds = statistics.median(one[name] for one in result["seconds"])
             faster = [str(by[name]) if name in by else "" for by in result["faster_than"].values()]
             cpu = shown(result["cpu_multiples_of_floor"][name].median)
-            rows.append([name, shown(seconds), str(multiple), cpu, *faster, shown(result["extra_mb"][name])])
+            rows.append([name, shown(seconds), str(multiple), cpu, *faster, shown(result["extra_mb"].get(name, math.nan))])
         rivals = [f"faster than {name}" for name in result["faster_than"]]
         out += table(["", "seconds", "x floor", "x floor, CPU time", *rivals, "extra MB"], rows)
         shares = ", ".join(f"{name} {share:.1%}" for name, share in result["memory_share_of_library"].items())
-        out += ["", f"memory as a share of the library's: {shares}"]
+        out += ["", f"memory as a share of the library's: {shares}"] if shares else []
+        out += [f"{name} is left out: {reason}" for name, reason in result["left_out"].items()]
         out += [f"{'met    ' if met else 'NOT MET'} {target}" for target, met in result["targets_met"].items()]
     return [*out, "", *(f"{name}: {about}" for name, about in results[0]["about"].items())]
 
@@ -194,12 +241,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--inner", type=int, default=3, help="runs of the quick contenders in a round [%(default)s]")
     parser.add_argument("--layers", type=int, default=8, help="of the model made on the spot [%(default)s]")
     parser.add_argument("--hidden", type=int, default=512, help="its hidden size, a multiple of 64 [%(default)s]")
+    parser.add_argument("--llama3", action="store_true", help="Llama 3's proportions and vocabulary: 8.03 B at 32 x 4096")
     parser.add_argument("--device", default="cpu", help="cpu (float32) or cuda (bfloat16) [%(default)s]")
+    parser.add_argument("--without", action="append", default=[], choices=(OURS[1], *OTHERS), help="leave one out (repeatable)")
     parser.add_argument("--polygraph", metavar="PYTHON", help="an interpreter that can import lm_polygraph")
+    parser.add_argument("--vllm", metavar="PYTHON", help="an interpreter that can import vllm")
     given = parser.parse_args(argv)
     sizes = [(int(total), int(static)) for total, _, static in (size.partition(":") for size in given.sizes.split(","))]
     results = [measure(total, static, given) for total, static in sizes]
-    options = {key: value for key, value in vars(given).items() if key not in ("json", "polygraph")}
+    options = {key: value for key, value in vars(given).items() if key not in ("json", "polygraph", "vllm")}
     document = {"benchmark": "uncertainty", "machine": machine(), "options": options, "results": results}
     publish(as_json(document), lines(results, given), given.json)
 

@@ -168,7 +168,7 @@ def prompt(total: int, static: int, given: argparse.Namespace) -> dict[str, Any]
 
     settings = {"total": total, "static": static, "tokens": given.tokens, "k": given.k, "device": "cpu"}
     settings |= {name: getattr(given, name) for name in ("threads", "layers", "hidden")}
-    ours, clock = make("ours, cold", settings), Clock(CLOCKS[given.clock])
+    ours, clock = make(["ours, cold"], settings)["ours, cold"], Clock(CLOCKS[given.clock])
     try:
         ours.run(0)
         with wrapping(clock) as missing, attention_wrapped(clock):

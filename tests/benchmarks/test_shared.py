@@ -124,6 +124,13 @@ def test_prompts_are_what_our_renderer_writes_and_share_their_static_part() -> N
     assert prompt_parts(60, 40, 6, 0)[0] != prompt_parts(60, 40, 5, 0)[0]
 
 
+def test_a_model_of_llama_3s_proportions_has_eight_billion_weights() -> None:
+    pytest.importorskip("torch", reason="needs the extra 'local'")
+    model, tokenizer = small_model(layers=32, hidden=4096, device="meta", llama3=True)
+    assert model.num_parameters() == 8_030_261_248  # as Meta-Llama-3-8B, whose words are as many
+    assert len(tokenizer) == model.config.vocab_size
+
+
 def test_the_model_made_on_the_spot_never_ends() -> None:
     torch = pytest.importorskip("torch", reason="needs the extra 'local'")
 

@@ -1,0 +1,350 @@
+"""Tables of the taught benchmark, from its run folders; questions of all seeds together, thresholds chosen seed by seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks._real_plan import METRIC, PRICE
+from benchmarks._real_tables import SPLITS, TARGETS, _figure, _interval
+from benchmarks._shared import table
+from benchmarks._taught_facts import GRADES
+from benchmarks._taught_plan import METHODS, Plan
+from benchmarks.guarantee import measure
+from gnothi.calibration.compare import read
+from gnothi.calibration.replay import Floats, Mask
+from gnothi.runs.folder import read_rows
+from gnothi.runs.rows import Row, group
+from gnothi.signals import registry
+from gnothi.stats.auroc import auroc, auroc_interval
+from gnothi.stats.frontier import at, frontier, gap_closed, oracle
+from gnothi.stats.intervals import mean_interval
+from gnothi.stats.logistic import fit_logistic
+from gnothi.stats.paired import paired_test
+
+COMBINED = "all signals"
+BEST = "best signal"
+
+
+@dataclass(frozen=True)
+class Told:
+    """Questions of one seed and split. Arrays have shape (n,): the data set, how often each was taught, its subject's views,
+    whether memory is right; ``signals`` are higher where the model is less certain. ``answered``: tokens, read and written, of
+    the answer from memory; ``tokens``: with those of each signal."""
+
+    ids: tuple[str, ...]
+    part: Any
+    taught: Floats
+    views: Floats
+    never: Floats
+    answered: Floats
+    signals: dict[str, Floats]
+    tokens: dict[str, Floats]
+
+    def where(self, kept: Mask) -> Told:
+        """The questions of a mask."""
+        names = tuple(name for name, one in zip(self.ids, kept, strict=True) if one)
+        whole = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ids"}
+        cut = {
+            key: {name: values[kept] for name, values in one.items()} if isinstance(one, dict) else one[kept]
+            for key, one in whole.items()
+        }
+        return Told(ids=names, **cut)
+
+
+def told(plan: Plan, split: str) -> Told:
+    folder = plan.folder / f"memory-{split}"
+    found = read(folder, METRIC, "panel", "direct")
+    lines = map(json.loads, (plan.folder / f"{split}.jsonl").read_text("utf-8").splitlines())
+    about = {line["id"]: line["metadata"] for line in lines}
+    by_method = group(read_rows(folder))
+    panel, direct = ({row.question_id: row for row in by_method[name]} for name in ("panel", "direct"))
+    answered = np.array([_tokens(direct[name].cost) for name in found.questions])
+    signals = {one.name: one.values for one in found.signals if one.name in registry.names()}
+    beside = {name: np.array([_tokens(panel[one].signals[name]) for one in found.questions]) for name in signals}
+    return Told(
+        ids=found.questions,
+        part=np.array([about[name]["part"] for name in found.questions]),
+        taught=np.array([about[name]["taught"] for name in found.questions], dtype=np.float64),
+        views=np.array([about[name]["popularity"] for name in found.questions], dtype=np.float64),
+        never=found.never,
+        answered=answered,
+        signals=signals,
+        tokens={name: answered + more for name, more in beside.items()},
+    )
+
+
+def _tokens(cost: Mapping[str, float]) -> float:
+    return cost["prompt_tokens"] + cost["generated_tokens"]
+
+
+class Ran(NamedTuple):
+    """A run on the questions of a split, arrays of shape (n,): not a number where it failed."""
+
+    quality: Floats
+    searches: Floats
+    tokens: Floats
+
+
+def ran(plan: Plan, kind: str, run: str, ids: Sequence[str]) -> Ran:
+    rows = {row.question_id: row for row in rows_of(plan, kind, run) if not row.failed}
+    lines = [
+        (rows[name].metrics[METRIC], rows[name].cost["retrievals"], _tokens(rows[name].cost))
+        if name in rows
+        else (np.nan, np.nan, np.nan)
+        for name in ids
+    ]
+    return Ran(*np.array(lines, dtype=np.float64).reshape(-1, 3).T)
+
+
+def rows_of(plan: Plan, kind: str, run: str) -> list[Row]:
+    (found,) = group(read_rows(plan.folder / kind / run)).values()
+    return found
+
+
+def best_signal(plan: Plan, kind: str) -> tuple[str, float]:
+    """The signal, and its threshold, that come to the most on the calibration questions, a search costing PRICE."""
+    mine, always = with_rag(plan, kind, "calibration")
+    return chosen(mine.signals, mine.never, always.quality)
+
+
+def with_rag(plan: Plan, kind: str, split: str, part: str = "") -> tuple[Told, Ran]:
+    """The questions that rag did not fail on; ``part`` alone, where one is given."""
+    mine = told(plan, split)
+    always = ran(plan, kind, f"rag-{split}", mine.ids)
+    kept = np.isfinite(always.quality) & ((mine.part == part) if part else True)
+    return mine.where(kept), Ran(*(values[kept] for values in always))
+
+
+def chosen(signals: Mapping[str, Floats], never: Floats, always: Floats) -> tuple[str, float]:
+    points = {name: frontier(values, never, always).best(PRICE) for name, values in signals.items()}
+    name = max(points, key=lambda one: points[one].accuracy - PRICE * points[one].retrieval_rate)
+    return name, float(points[name].threshold)
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def page(plans: Sequence[Plan]) -> Iterator[str]:
+    for title, lines in (
+        ("Memory by grade", by_grade),
+        ("Methods", methods),
+        ("Signals", signals),
+        ("Thresholds of one data set on another", carried),
+        ("The promise of --target-error", promises),
+        ("By views", by_views),
+    ):
+        yield f"## {title}"
+        yield ""
+        yield from lines(plans)
+        yield ""
+
+
+def _done(plan: Plan, kind: str, run: str) -> bool:
+    return (plan.folder / kind / run / "done").is_file()
+
+
+def ready(plans: Sequence[Plan], kind: str) -> list[Plan]:
+    """Those that never and always are done of."""
+    runs = ("memory-test", "memory-calibration")
+    return [
+        plan
+        for plan in plans
+        if kind in plan.libraries and all((plan.folder / run / "done").is_file() for run in runs)
+        if all(_done(plan, kind, run) for run in ("rag-test", "rag-calibration"))
+    ]
+
+
+def ends(plans: Sequence[Plan], kind: str) -> tuple[Any, Floats, Floats, Floats]:
+    """(part, taught, never, always) of the test questions of all seeds."""
+    found = [with_rag(plan, kind, "test") for plan in ready(plans, kind)]
+    columns = [(mine.part, mine.taught, mine.never, always.quality) for mine, always in found]
+    part, taught, never, always = (np.concatenate(one) for one in zip(*columns, strict=True))
+    return part, taught, never, always
+
+
+def kinds(plans: Sequence[Plan]) -> list[str]:
+    return [kind for kind in plans[0].libraries if ready(plans, kind)]
+
+
+def by_grade(plans: Sequence[Plan]) -> list[str]:
+    """Never, always and the oracle, by how often an epoch held the fact."""
+    parts = plans[0].parts
+    header = ["library", "", *(f"{grade} times" for grade in GRADES), "all", *parts]
+    lines = []
+    for place, kind in enumerate(kinds(plans)):
+        part, taught, never, always = ends(plans, kind)
+        found = {"never": never} if place == 0 else {}
+        for name, values in (found | {"always": always, "oracle": oracle(never, always)}).items():
+            cells = [float(values[taught == grade].mean()) for grade in GRADES]
+            cells += [float(values.mean()), *(float(values[part == one].mean()) for one in parts)]
+            lines.append(["" if name == "never" else kind, name, *map(_figure, cells)])
+    return table(header, lines)
+
+
+class Gated(NamedTuple):
+    """A gate on test questions, arrays of shape (n,): what it searched for, what came of it, the two ends, its tokens."""
+
+    searched: Floats
+    ours: Floats
+    never: Floats
+    always: Floats
+    tokens: Floats
+    taught: Floats
+
+
+def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
+    """Signal → its gate. Signal and threshold were chosen on the calibration questions of the same seed; "all signals" is a
+    logistic regression of them, fitted on the same questions."""
+    found: dict[str, list[Gated]] = {}
+    for plan in ready(plans, kind):
+        (learnt, before), (test, after) = (with_rag(plan, kind, split) for split in ("calibration", "test"))
+        names = [name for name in learnt.signals if name in test.signals]
+        scores = {name: (learnt.signals[name], test.signals[name], test.tokens[name]) for name in names}
+        best, _ = chosen(learnt.signals, learnt.never, before.quality)
+        combined = fit_logistic(_features(learnt, names), learnt.never < 1)
+        every = test.answered + sum(test.tokens[name] - test.answered for name in names)
+        scores[COMBINED] = (combined(_features(learnt, names)), combined(_features(test, names)), every)
+        for name, (mine, theirs, paid) in {BEST: scores[best], **scores}.items():
+            threshold = frontier(mine, learnt.never, before.quality).best(PRICE).threshold
+            searched, ours = at(threshold, theirs, test.never, after.quality)
+            one = Gated(searched * 1.0, ours, test.never, after.quality, paid + searched * after.tokens, test.taught)
+            found.setdefault(name, []).append(one)
+    return {name: Gated(*map(np.concatenate, zip(*runs, strict=True))) for name, runs in found.items()}
+
+
+def _features(mine: Told, names: Sequence[str]) -> Floats:
+    """Signals as columns; what could not be measured counts as the least certain."""
+    columns = [mine.signals[name] for name in names]
+    return np.stack([np.where(np.isfinite(one), one, one[np.isfinite(one)].max()) for one in columns], axis=1)
+
+
+def methods(plans: Sequence[Plan]) -> Iterator[str]:
+    header = ["method", "accuracy", "95 % interval", "searches", "tokens", "gap closed", "95 % interval", "p against rag"]
+    for kind in kinds(plans):
+        _, _, never, always = ends(plans, kind)
+        yield f"### {kind}: {len(never)} questions"
+        yield ""
+        rag = Ran(*_joined([ran(plan, kind, "rag-test", with_rag(plan, kind, "test")[0].ids) for plan in ready(plans, kind)]))
+        answered = np.concatenate([with_rag(plan, kind, "test")[0].answered for plan in ready(plans, kind)])
+        lines = [
+            ["never", *_line(never, never, always, 0.0, float(answered.mean()))],
+            ["always (rag)", *_line(always, never, always, 1.0, float(rag.tokens.mean()))],
+            ["oracle", *_line(oracle(never, always), never, always, None, None)],
+        ]
+        for name, one in gated(plans, kind).items():
+            costs = float(one.searched.mean()), float(one.tokens.mean())
+            lines.append([f"gate: {name}", *_line(one.ours, one.never, one.always, *costs)])
+        for name in METHODS:
+            if of := [plan for plan in ready(plans, kind) if _done(plan, kind, name)]:
+                lines.append([f"{name} ({len(of)} seeds)", *_method(of, kind, name)])
+        yield from table(header, lines)
+        yield ""
+
+
+def _method(plans: Sequence[Plan], kind: str, name: str) -> list[str]:
+    """Of the questions that neither it nor rag failed on."""
+    found = []
+    for plan in plans:
+        mine, always = with_rag(plan, kind, "test")
+        ours = ran(plan, kind, name, mine.ids)
+        kept = np.isfinite(ours.quality)
+        found.append([values[kept] for values in (*ours, mine.never, always.quality)])
+    quality, searches, tokens, never, always = _joined(found)
+    return _line(quality, never, always, float(searches.mean()), float(tokens.mean()))
+
+
+def _joined(columns: Sequence[Sequence[Floats]]) -> list[Floats]:
+    return [np.concatenate(one) for one in zip(*columns, strict=True)]
+
+
+def _line(ours: Floats, never: Floats, always: Floats, searches: float | None, tokens: float | None) -> list[str]:
+    closed = gap_closed(ours, never, always)
+    return [
+        _figure(float(ours.mean())),
+        _interval(mean_interval(ours.tolist())),
+        "" if searches is None else f"{searches:.2f}",
+        "" if tokens is None else f"{tokens:,.0f}",
+        _figure(closed.share),
+        _interval(closed.interval),
+        f"{paired_test(ours.tolist(), always.tolist()).p:.2g}",
+    ]
+
+
+def signals(plans: Sequence[Plan]) -> list[str]:
+    """AUROC for a wrong answer from memory: of all test questions, of each data set, and within each grade."""
+    every = [told(plan, "test") for plan in plans if (plan.folder / "memory-test" / "done").is_file()]
+    names = sorted(set.intersection(*(set(one.signals) for one in every)))
+    columns = [(one.part, one.taught, one.never, *(one.signals[name] for name in names)) for one in every]
+    part, taught, never, *values = (np.concatenate(one) for one in zip(*columns, strict=True))
+    parts = plans[0].parts
+    header = ["signal", "all", "95 % interval", *parts, *(f"{grade} times" for grade in GRADES)]
+    lines = []
+    for name, scores in zip(names, values, strict=True):
+        cells = [_figure(auroc(scores, never < 1)), _interval(auroc_interval(scores, never < 1))]
+        masks = [*(part == one for one in parts), *(taught == grade for grade in GRADES)]
+        lines.append([name, *cells, *(_figure(auroc(scores[one], never[one] < 1)) for one in masks)])
+    return table(header, lines)
+
+
+def carried(plans: Sequence[Plan]) -> list[str]:
+    """The best signal and its threshold, chosen on the calibration questions of one part, on the test questions of each."""
+    header = ["chosen on", "judged on", "accuracy", "never", "always", "searches", "gap closed", "95 % interval"]
+    lines = []
+    for source in plans[0].parts:
+        for target in plans[0].parts:
+            found = []
+            for plan in ready(plans, "complete"):
+                (learnt, before), (test, after) = (
+                    with_rag(plan, "complete", split, part) for split, part in (("calibration", source), ("test", target))
+                )
+                name, threshold = chosen(learnt.signals, learnt.never, before.quality)
+                searched, ours = at(threshold, test.signals[name], test.never, after.quality)
+                found.append((searched * 1.0, ours, test.never, after.quality))
+            if found:
+                searched, ours, never, always = _joined(found)
+                closed = gap_closed(ours, never, always)
+                means = [_figure(float(values.mean())) for values in (ours, never, always)]
+                lines.append(
+                    [source, target, *means, f"{searched.mean():.2f}", _figure(closed.share), _interval(closed.interval)]
+                )
+    return table(header, lines)
+
+
+def promises(plans: Sequence[Plan]) -> list[str]:
+    """Whether --target-error keeps its promise over halves drawn anew of all questions of calibration and test."""
+    header = ["signal", "target error", "refused", "trusted", "promise broken", "allowed"]
+    there = [plan for plan in plans if (plan.folder / "memory-calibration" / "done").is_file()]
+    every = [told(plan, split) for plan in there for split in ("calibration", "test")]
+    names = set.intersection(*(set(one.signals) for one in every))
+    wrong = np.concatenate([one.never for one in every]) < 1
+    lines = []
+    for name in sorted(names):
+        scores = np.concatenate([one.signals[name] for one in every])
+        for target in TARGETS:
+            one = measure("taught", name, scores, wrong, target, SPLITS)
+            broken = max(one.drawn, one.split)
+            lines.append([name, f"{target}", f"{one.refused:.2f}", f"{one.trusted:.2f}", f"{broken:.3f}", f"{one.slack:.3f}"])
+    return table(header, lines)
+
+
+def by_views(plans: Sequence[Plan]) -> list[str]:
+    """PopQA: memory and rag by thirds of the subject's views on Wikipedia."""
+    found = [with_rag(plan, "complete", "test", "popqa") for plan in ready(plans, "complete") if "popqa" in plan.parts]
+    if not found:
+        return []
+    views, never, always = _joined([(mine.views, mine.never, one.quality) for mine, one in found])
+    low, high = np.quantile(views, [1 / 3, 2 / 3])
+    groups = [views <= low, (views > low) & (views <= high), views > high]
+    header = ["", f"up to {low:,.0f}", f"up to {high:,.0f}", "more"]
+    return table(
+        header,
+        [
+            [name, *(_figure(float(values[one].mean())) for one in groups)]
+            for name, values in (("never", never), ("always", always))
+        ],
+    )
