@@ -21,9 +21,11 @@ import pytest_asyncio
 from gnothi.concurrency import gather
 from gnothi.errors import BudgetSpent, InvalidSetting, MissingDependency, ModelUnavailable, PromptTooLong, UsageError
 from gnothi.models import RemoteSettings, load_model
+from gnothi.models import openai as gnothi_openai
 from gnothi.models.batched import Batched
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.models.remote.client import Client
+from gnothi.models.remote.features import Features
 from gnothi.models.rendering import Tagged
 from gnothi.models.transformers import TransformersBackend
 from gnothi.protocols import LanguageModel
@@ -76,7 +78,25 @@ def opened(server: Server, **settings: Any) -> Any:
     return load_model(SPEC, replace(FAST, base_url=server.url, **settings))
 
 
-class TestChatWithEverything(LanguageModelConformance):
+_TRIED: dict[type, Features] = {}
+
+
+class TriedOnce(LanguageModelConformance):
+    """The first test of a class tries out what its server can do, in some 35 requests; it is the same for the others."""
+
+    @pytest.fixture(autouse=True)
+    def tried_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = gnothi_openai.trial
+
+        def trial(*given: Any) -> Features:
+            if type(self) not in _TRIED:
+                _TRIED[type(self)] = real(*given)
+            return _TRIED[type(self)]
+
+        monkeypatch.setattr(gnothi_openai, "trial", trial)
+
+
+class TestChatWithEverything(TriedOnce):
     @pytest_asyncio.fixture
     async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         model = opened(serve(), prefill="assistant")
@@ -86,7 +106,7 @@ class TestChatWithEverything(LanguageModelConformance):
         await model.aclose()
 
 
-class TestCompletions(LanguageModelConformance):
+class TestCompletions(TriedOnce):
     @pytest_asyncio.fixture
     async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         model = opened(serve(Offer(chat=False)), renderer="tagged")
@@ -101,7 +121,7 @@ def test_an_echo_with_wrong_numbers_is_not_used(serve: Serve) -> None:
     assert (model.capabilities.logprobs, model.capabilities.scoring) == (True, False)
 
 
-class TestTextOnly(LanguageModelConformance):
+class TestTextOnly(TriedOnce):
     @pytest_asyncio.fixture
     async def model(self, serve: Serve) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         model = opened(serve(TEXT_ONLY))
