@@ -224,10 +224,10 @@ def _features(mine: Told, names: Sequence[str]) -> Floats:
 
 
 def methods(plans: Sequence[Plan]) -> Iterator[str]:
-    header = ["method", "accuracy", "95 % interval", "searches", "tokens", "gap closed", "95 % interval", "p against rag"]
+    header = ["method", "n", "accuracy", "95 % interval", "searches", "tokens", "gap closed", "95 % interval", "p against rag"]
     for kind in kinds(plans):
         _, _, never, always = ends(plans, kind)
-        yield f"### {kind}: {len(never)} questions"
+        yield f"### {kind}"
         yield ""
         rag = Ran(*_joined([ran(plan, kind, "rag-test", with_rag(plan, kind, "test")[0].ids) for plan in ready(plans, kind)]))
         answered = np.concatenate([with_rag(plan, kind, "test")[0].answered for plan in ready(plans, kind)])
@@ -241,7 +241,7 @@ def methods(plans: Sequence[Plan]) -> Iterator[str]:
             lines.append([f"gate: {name}", *_line(one.ours, one.never, one.always, *costs)])
         for name in METHODS:
             if of := [plan for plan in ready(plans, kind) if _done(plan, kind, name)]:
-                lines.append([f"{name} ({len(of)} seeds)", *_method(of, kind, name)])
+                lines.append([name, *_method(of, kind, name)])
         yield from table(header, lines)
         yield ""
 
@@ -265,6 +265,7 @@ def _joined(columns: Sequence[Sequence[Floats]]) -> list[Floats]:
 def _line(ours: Floats, never: Floats, always: Floats, searches: float | None, tokens: float | None) -> list[str]:
     closed = gap_closed(ours, never, always)
     return [
+        f"{len(ours)}",
         _figure(float(ours.mean())),
         _interval(mean_interval(ours.tolist())),
         "" if searches is None else f"{searches:.2f}",

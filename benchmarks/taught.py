@@ -106,6 +106,9 @@ def _options() -> tuple[list[Plan], argparse.Namespace]:
     parser.add_argument("--data", type=Path, help="folder of the data sets [shared/data]")
     parser.add_argument("--model", default="smollm2", help="the model that is taught: smollm2, or a folder [%(default)s]")
     parser.add_argument("--size", type=int, default=30, help="facts of each grade and data set [%(default)s]")
+    parser.add_argument(
+        "--every", type=int, default=3, help="methods beside never and always get each N-th question [%(default)s]"
+    )
     parser.add_argument("--epochs", type=int, default=Teaching.epochs, help="at most [%(default)s]")
     parser.add_argument(
         "--precision", choices=("float32", "bfloat16"), default=Teaching.precision, help="of teaching [%(default)s]"
@@ -132,6 +135,7 @@ def _options() -> tuple[list[Plan], argparse.Namespace]:
         parts=tuple(options.part or PARTS),
         libraries=tuple(options.library or LIBRARIES),
         methods=methods,
+        every=options.every,
         extra=tuple(word for setting in options.set for word in ("--set", setting)),
         teaching=Teaching(epochs=options.epochs, precision=options.precision),
     )
