@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks._data import data_folder
 from benchmarks._real_plan import Command
 from benchmarks._shared import say
-from benchmarks._taught_facts import LIBRARIES, PARTS
+from benchmarks._taught_facts import LIBRARIES, PARTS, readings
 from benchmarks._taught_picture import draw
 from benchmarks._taught_plan import METHODS, Plan, commands, prepare
 from benchmarks._taught_tables import best_signal, page
@@ -58,7 +58,8 @@ def _run(plan: Plan) -> int:
     told = plan.facts()
     everyone = [fact for all_facts, grades in told.values() for fact in all_facts if fact.id in grades]
     grades = {name: grade for _, mine in told.values() for name, grade in mine.items()}
-    teach(plan.source, plan.folder / "teaching", everyone, grades, plan.teaching)
+    reading = readings({part: mine for part, (mine, _) in told.items()}, grades, plan.teaching.readings, plan.seed)
+    teach(plan.source, plan.folder / "teaching", everyone, grades, plan.teaching, reading)
     say("\n".join(drawn(plan.folder / "teaching")))
     best: dict[str, tuple[str, float]] = {}
     done: set[str] = set()
