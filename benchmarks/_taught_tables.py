@@ -172,14 +172,15 @@ def kinds(plans: Sequence[Plan]) -> list[str]:
 
 
 def by_grade(plans: Sequence[Plan]) -> list[str]:
-    """Never, always and the oracle, by how often an epoch held the fact."""
+    """Never, always, the gate and the oracle, by how often an epoch held the fact."""
     parts = plans[0].parts
     header = ["library", "", *(f"{grade} times" for grade in GRADES), "all", *parts]
     lines = []
     for place, kind in enumerate(kinds(plans)):
         part, taught, never, always = ends(plans, kind)
         found = {"never": never} if place == 0 else {}
-        for name, values in (found | {"always": always, "oracle": oracle(never, always)}).items():
+        found |= {"always": always, "gate": gated(plans, kind)[BEST].ours, "oracle": oracle(never, always)}
+        for name, values in found.items():
             cells = [float(values[taught == grade].mean()) for grade in GRADES]
             cells += [float(values.mean()), *(float(values[part == one].mean()) for one in parts)]
             lines.append(["" if name == "never" else kind, name, *map(_figure, cells)])
@@ -194,7 +195,6 @@ class Gated(NamedTuple):
     never: Floats
     always: Floats
     tokens: Floats
-    taught: Floats
 
 
 def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
@@ -212,7 +212,7 @@ def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
         for name, (mine, theirs, paid) in {BEST: scores[best], **scores}.items():
             threshold = frontier(mine, learnt.never, before.quality).best(PRICE).threshold
             searched, ours = at(threshold, theirs, test.never, after.quality)
-            one = Gated(searched * 1.0, ours, test.never, after.quality, paid + searched * after.tokens, test.taught)
+            one = Gated(searched * 1.0, ours, test.never, after.quality, paid + searched * after.tokens)
             found.setdefault(name, []).append(one)
     return {name: Gated(*map(np.concatenate, zip(*runs, strict=True))) for name, runs in found.items()}
 

@@ -24,7 +24,6 @@ from benchmarks._data import data_folder
 from benchmarks._real_plan import Command
 from benchmarks._shared import say
 from benchmarks._taught_facts import LIBRARIES, PARTS, readings
-from benchmarks._taught_picture import draw
 from benchmarks._taught_plan import METHODS, Plan, commands, prepare
 from benchmarks._taught_tables import best_signal, page
 from benchmarks._taught_teach import Teaching, drawn, teach
@@ -35,9 +34,6 @@ def main() -> int:
     plans, options = _options()
     if options.tables:
         sys.stdout.write("\n".join(page(plans)) + "\n")
-        return 0
-    if options.picture:
-        draw(plans, options.picture)
         return 0
     if options.show:
         for plan in plans:
@@ -119,12 +115,11 @@ def _options() -> tuple[list[Plan], argparse.Namespace]:
     )
     parser.add_argument("--show", action="store_true", help="print the commands and run nothing")
     parser.add_argument("--tables", action="store_true", help="print Markdown tables of what is done")
-    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw what is done")
     options = parser.parse_args()
     methods = tuple(name for name in options.methods.split(",") if name)
     if unknown := [name for name in methods if name not in METHODS]:
         parser.error(f"--methods: got {', '.join(unknown)}, expected some of {', '.join(METHODS)}")
-    runs = options.seed and not (options.show or options.tables or options.picture)
+    runs = options.seed and not (options.show or options.tables)
     data = options.data or (data_folder() if runs else Path())
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     plan = Plan(
