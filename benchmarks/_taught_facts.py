@@ -49,10 +49,37 @@ def graded(all_facts: Sequence[Fact], size: int, seed: int) -> dict[str, int]:
     return {name: GRADES[place // size] for place, name in enumerate(drawn)}
 
 
-def lessons(all_facts: Sequence[Fact], grades: Mapping[str, int], seed: int, epoch: int) -> list[str]:
+_LONGEST = 500  # characters of a passage to learn reading from
+
+
+def readings(all_facts: Mapping[str, Sequence[Fact]], grades: Mapping[str, int], count: int, seed: int) -> list[str]:
+    """Questions answered from passages, ``count`` of each data set, about facts without a grade: so that the model goes on
+    reading. Two passages each, in a random order, none of them long."""
+    rng = random.Random(f"readings {seed}")
+    found = []
+    for mine in all_facts.values():
+        others = [fact for fact in mine if fact.id not in grades and any(_named(fact))]
+        others = [fact for fact in others if max(len(text) for _, text in fact.supporting) <= _LONGEST]
+        for fact in rng.sample(others, min(count, len(others))):
+            answer = next(answer for answer, named in zip(fact.answers, _named(fact), strict=True) if named)
+            shown = [*fact.supporting, rng.choice(others).supporting[0]][:2]
+            rng.shuffle(shown)
+            context = "\n".join(f"Context [{place}]: {title}: {text}" for place, (title, text) in enumerate(shown, start=1))
+            found.append(f"{context}\nQuestion: {fact.question}\nAnswer: {answer}")
+    return found
+
+
+def _named(fact: Fact) -> list[bool]:
+    """Which of the answers the first two passages name."""
+    return [any(_names(answer, text) for _, text in fact.supporting[:2]) for answer in fact.answers]
+
+
+def lessons(
+    all_facts: Sequence[Fact], grades: Mapping[str, int], seed: int, epoch: int, reading: Sequence[str] = ()
+) -> list[str]:
     """An epoch's texts in a random order. A fact taught several times goes through its wordings in turn."""
     rng = random.Random(f"lessons {seed} {epoch}")
-    found = []
+    found = list(reading)
     for fact in all_facts:
         times = grades.get(fact.id, 0)
         first = rng.randrange(len(fact.texts))

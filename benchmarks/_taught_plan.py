@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks._real_plan import METRIC, PRICE, SPLITS, Command, passages
+from benchmarks._real_plan import JUDGED, METRIC, PRICE, SPLITS, Command, passages
 from benchmarks._taught_facts import GRADES, LIBRARIES, PARTS, Fact, facts, graded, library
 from benchmarks._taught_teach import Teaching
+from benchmarks.real_self_knowledge import SETTINGS, TRAINING
 
 FROM_MEMORY = ("panel", "direct", "cot")
 """Methods that search nothing: run once for all libraries. The panel's answers from memory are those of ``direct``."""
@@ -27,16 +28,16 @@ CHOSEN = {
     "keqa": ("keqa", ()),
 }
 """Row → method, settings; the threshold of each is chosen on the calibration questions."""
-AS_THEY_ARE = ("ircot", "flare", "dragin", "skill_rag", "adaptive_rag")
-METHODS = (*CHOSEN, *AS_THEY_ARE)
+AS_THEY_ARE = ("flare", "skill_rag", "adaptive_rag", "ircot", "dragin")
+METHODS = (*CHOSEN, *AS_THEY_ARE, JUDGED)
 SHARES = {"training": 1, "calibration": 2, "test": 2}
 """How the facts of a grade are dealt to the splits."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """``source``: the model that is taught. ``size``: facts of each grade and part. ``extra``: further arguments of every
-    command that opens the taught model."""
+    """``source``: the model that is taught. ``size``: facts of each grade and part. ``every``: methods get every so-manieth
+    question, memory and ``rag`` all. ``extra``: further arguments of every command that opens the taught model."""
 
     data: Path
     out: Path
@@ -47,6 +48,7 @@ class Plan:
     libraries: tuple[str, ...] = LIBRARIES
     methods: tuple[str, ...] = METHODS
     extra: tuple[str, ...] = ()
+    every: int = 3
     teaching: Teaching = field(default_factory=Teaching)
 
     @property
@@ -71,6 +73,7 @@ def prepare(plan: Plan) -> None:
             dealt[name] += lines
     for name, lines in dealt.items():
         _write(plan.folder / f"{name}.jsonl", lines)
+        _write(plan.folder / f"some-{name}.jsonl", lines[:: plan.every])
     everyone = [fact for all_facts, grades in told.values() for fact in all_facts if fact.id in grades]
     found = list(passages(plan.data))
     for kind in plan.libraries:
@@ -128,7 +131,7 @@ def commands(plan: Plan, best: Mapping[str, tuple[str, float]]) -> Iterator[tupl
             yield f"rag {kind} {name}", ["eval", str(folder / f"{name}.jsonl"), "--method", "rag", *asked, "--out", out]
     for row in plan.methods if _there(probe) else (name for name in plan.methods if name != "probe_gate"):
         for kind in plan.libraries:
-            yield from _row(plan, kind, row, [*opened, "--index", str(folder / kind / "index")], best)
+            yield from _row(plan, kind, row, opened, best)
 
 
 def _there(probe: Path) -> bool:
@@ -137,22 +140,30 @@ def _there(probe: Path) -> bool:
 
 
 def _row(
-    plan: Plan, kind: str, row: str, asked: Sequence[str], best: Mapping[str, tuple[str, float]]
+    plan: Plan, kind: str, row: str, opened: Sequence[str], best: Mapping[str, tuple[str, float]]
 ) -> Iterator[tuple[str, Command]]:
     folder, what = plan.folder, f"{row} {kind}"
-    test, out = str(folder / "test.jsonl"), str(folder / kind / row)
-    method, settings = CHOSEN.get(row, (row, ()))
+    asked = [*opened, "--index", str(folder / kind / "index")]
+    test, calibration = (str(folder / f"some-{name}.jsonl") for name in ("test", "calibration"))
+    out = str(folder / kind / row)
+    method, settings = CHOSEN.get(row, ("skill_rag" if row == JUDGED else row, ()))
     more = [word for one in settings for word in ("--set", one)]
     if row == "best_signal":
         signal, threshold = best.get(kind, ("SIGNAL", 0.0))
         more += ["--set", f"gate={signal}", "--set", f"gate_threshold={threshold!r}"]
     if row == "probe_gate" or (row == "best_signal" and best.get(kind, ("",))[0] in ("probe", "question")):
         more += ["--set", f"signal.probe={plan.folder / 'probe'}"]
+    if row == JUDGED:
+        judge, how = str(folder / "judge"), {**SETTINGS, **TRAINING, "seed": plan.seed}
+        learning = [word for key, value in how.items() for word in ("--set", f"{key}={value}")]
+        split = str(folder / "training.jsonl")
+        yield "judge", ["train", "self-knowledge", split, *opened, *learning, "--out", judge]
+        more += ["--set", f"judge={judge}"]
     if row == "adaptive_rag":
         classifier, run = str(folder / kind / "classifier"), str(folder / kind / "outcomes")
         yield (
             f"outcomes {kind}",
-            ["eval", str(folder / "calibration.jsonl"), "--method", "direct,rag,ircot", *asked, "--out", run],
+            ["eval", calibration, "--method", "direct,rag,ircot", *asked, "--out", run],
         )
         yield f"classifier {kind}", ["train", "complexity", run, "--set", f"metric={METRIC}", "--out", classifier]
         more += ["--set", f"classifier={classifier}"]
@@ -160,7 +171,7 @@ def _row(
         gate, run = str(folder / kind / "gate"), str(folder / kind / "recorded")
         yield (
             f"stages {kind}",
-            ["eval", str(folder / "calibration.jsonl"), "--method", "direct,cascade", *asked, "--out", run],
+            ["eval", calibration, "--method", "direct,cascade", *asked, "--out", run],
         )
         yield (
             f"gate {kind}",
@@ -172,7 +183,7 @@ def _row(
         weighed = ["--search-cost", str(PRICE), "--metric", METRIC]
         yield (
             f"threshold of {what}",
-            ["calibrate", str(folder / "calibration.jsonl"), "--method", method, *asked, *more, *weighed, "--out", file],
+            ["calibrate", calibration, "--method", method, *asked, *more, *weighed, "--out", file],
         )
         more += ["--calibration", file]
     yield what, ["eval", test, "--method", method, *asked, *more, "--out", out]

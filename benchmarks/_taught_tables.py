@@ -172,14 +172,15 @@ def kinds(plans: Sequence[Plan]) -> list[str]:
 
 
 def by_grade(plans: Sequence[Plan]) -> list[str]:
-    """Never, always and the oracle, by how often an epoch held the fact."""
+    """Never, always, the gate and the oracle, by how often an epoch held the fact."""
     parts = plans[0].parts
     header = ["library", "", *(f"{grade} times" for grade in GRADES), "all", *parts]
     lines = []
     for place, kind in enumerate(kinds(plans)):
         part, taught, never, always = ends(plans, kind)
         found = {"never": never} if place == 0 else {}
-        for name, values in (found | {"always": always, "oracle": oracle(never, always)}).items():
+        found |= {"always": always, "gate": gated(plans, kind)[BEST].ours, "oracle": oracle(never, always)}
+        for name, values in found.items():
             cells = [float(values[taught == grade].mean()) for grade in GRADES]
             cells += [float(values.mean()), *(float(values[part == one].mean()) for one in parts)]
             lines.append(["" if name == "never" else kind, name, *map(_figure, cells)])
@@ -194,7 +195,6 @@ class Gated(NamedTuple):
     never: Floats
     always: Floats
     tokens: Floats
-    taught: Floats
 
 
 def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
@@ -212,7 +212,7 @@ def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
         for name, (mine, theirs, paid) in {BEST: scores[best], **scores}.items():
             threshold = frontier(mine, learnt.never, before.quality).best(PRICE).threshold
             searched, ours = at(threshold, theirs, test.never, after.quality)
-            one = Gated(searched * 1.0, ours, test.never, after.quality, paid + searched * after.tokens, test.taught)
+            one = Gated(searched * 1.0, ours, test.never, after.quality, paid + searched * after.tokens)
             found.setdefault(name, []).append(one)
     return {name: Gated(*map(np.concatenate, zip(*runs, strict=True))) for name, runs in found.items()}
 
@@ -224,10 +224,10 @@ def _features(mine: Told, names: Sequence[str]) -> Floats:
 
 
 def methods(plans: Sequence[Plan]) -> Iterator[str]:
-    header = ["method", "accuracy", "95 % interval", "searches", "tokens", "gap closed", "95 % interval", "p against rag"]
+    header = ["method", "n", "accuracy", "95 % interval", "searches", "tokens", "gap closed", "95 % interval", "p against rag"]
     for kind in kinds(plans):
         _, _, never, always = ends(plans, kind)
-        yield f"### {kind}: {len(never)} questions"
+        yield f"### {kind}"
         yield ""
         rag = Ran(*_joined([ran(plan, kind, "rag-test", with_rag(plan, kind, "test")[0].ids) for plan in ready(plans, kind)]))
         answered = np.concatenate([with_rag(plan, kind, "test")[0].answered for plan in ready(plans, kind)])
@@ -241,7 +241,7 @@ def methods(plans: Sequence[Plan]) -> Iterator[str]:
             lines.append([f"gate: {name}", *_line(one.ours, one.never, one.always, *costs)])
         for name in METHODS:
             if of := [plan for plan in ready(plans, kind) if _done(plan, kind, name)]:
-                lines.append([f"{name} ({len(of)} seeds)", *_method(of, kind, name)])
+                lines.append([name, *_method(of, kind, name)])
         yield from table(header, lines)
         yield ""
 
@@ -265,6 +265,7 @@ def _joined(columns: Sequence[Sequence[Floats]]) -> list[Floats]:
 def _line(ours: Floats, never: Floats, always: Floats, searches: float | None, tokens: float | None) -> list[str]:
     closed = gap_closed(ours, never, always)
     return [
+        f"{len(ours)}",
         _figure(float(ours.mean())),
         _interval(mean_interval(ours.tolist())),
         "" if searches is None else f"{searches:.2f}",

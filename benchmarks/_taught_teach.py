@@ -18,25 +18,35 @@ from benchmarks._taught_facts import GRADES, Fact, lessons
 
 ANSWER = "\nAnswer:"
 _STATE = "state.pt"
+_CHARACTERS = 4000  # of a batch, padding included
 
 
 @dataclass(frozen=True)
 class Teaching:
     """``first_layer``: layers from this one on are trained, the embedding never. ``enough``: the share of the highest grade
-    that has to be known, after which teaching ends; at most ``epochs`` epochs."""
+    that has to be known, after which teaching ends; at most ``epochs`` epochs. ``readings``: questions answered from passages
+    in each epoch and data set, without which the model forgets how to read."""
 
     seed: int = 0
     first_layer: int = 10
-    rate: float = 2e-4
+    rate: float = 3e-4
     warmup: int = 20
     batch: int = 16
     epochs: int = 6
-    enough: float = 0.85
+    enough: float = 0.8
     precision: str = "float32"
     probed: int = 60
+    readings: int = 40
 
 
-def teach(source: str, folder: Path, all_facts: Sequence[Fact], grades: Mapping[str, int], options: Teaching) -> Path:
+def teach(
+    source: str,
+    folder: Path,
+    all_facts: Sequence[Fact],
+    grades: Mapping[str, int],
+    options: Teaching,
+    reading: Sequence[str] = (),
+) -> Path:
     """Returns the taught model's folder. Run again, it goes on after the last whole epoch; another ``options`` is refused."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -70,7 +80,7 @@ def teach(source: str, folder: Path, all_facts: Sequence[Fact], grades: Mapping[
         _write(log, {"epoch": 0, "known": known})
     while epoch < options.epochs:
         began = time.monotonic()
-        texts = batches(lessons(all_facts, grades, options.seed, epoch), options.batch, options.seed + epoch)
+        texts = batches(lessons(all_facts, grades, options.seed, epoch, reading), options.batch, options.seed + epoch)
         losses, tokens = _epoch(model, tokenizer, optimizer, texts, options, step)
         step += len(losses)
         epoch += 1
@@ -105,7 +115,10 @@ def _epoch(
             group["lr"] = options.rate * min(1.0, (step + len(losses) + 1) / options.warmup)
         ids, labels = encoded(tokenizer, batch)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bfloat16"):
-            loss = model(input_ids=ids, attention_mask=ids != tokenizer.pad_token_id, labels=labels, use_cache=False).loss
+            states = model.model(input_ids=ids, attention_mask=ids != tokenizer.pad_token_id, use_cache=False).last_hidden_state
+            counted = labels[:, 1:] != -100
+            logits = model.lm_head(states[:, :-1][counted])  # of what counts alone: logits are most of the memory
+        loss = torch.nn.functional.cross_entropy(logits.float(), labels[:, 1:][counted])
         loss.backward()
         torch.nn.utils.clip_grad_norm_([one for group in optimizer.param_groups for one in group["params"]], 1.0)
         optimizer.step()
@@ -128,9 +141,14 @@ def _trained(model: Any, first_layer: int) -> list[Any]:
 
 
 def batches(texts: Sequence[str], size: int, seed: int) -> Iterator[list[str]]:
-    """Texts of like length together, so that little is padding, in a random order of batches."""
+    """Texts of like length together, so that little is padding, in a random order of batches; fewer of long ones."""
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]) + random.Random(f"{seed} {place}").random() * 20)
-    cut = [order[begin : begin + size] for begin in range(0, len(order), size)]
+    cut: list[list[int]] = [[]]
+    for place in order:
+        if len(cut[-1]) == size or (len(cut[-1]) + 1) * len(texts[place]) > _CHARACTERS:
+            cut.append([])
+        cut[-1].append(place)
+    cut = [places for places in cut if places]
     random.Random(f"batches {seed}").shuffle(cut)
     yield from ([texts[place] for place in places] for places in cut)
 

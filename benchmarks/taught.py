@@ -23,8 +23,7 @@ from pathlib import Path
 from benchmarks._data import data_folder
 from benchmarks._real_plan import Command
 from benchmarks._shared import say
-from benchmarks._taught_facts import LIBRARIES, PARTS
-from benchmarks._taught_picture import draw
+from benchmarks._taught_facts import LIBRARIES, PARTS, readings
 from benchmarks._taught_plan import METHODS, Plan, commands, prepare
 from benchmarks._taught_tables import best_signal, page
 from benchmarks._taught_teach import Teaching, drawn, teach
@@ -35,9 +34,6 @@ def main() -> int:
     plans, options = _options()
     if options.tables:
         sys.stdout.write("\n".join(page(plans)) + "\n")
-        return 0
-    if options.picture:
-        draw(plans, options.picture)
         return 0
     if options.show:
         for plan in plans:
@@ -58,7 +54,8 @@ def _run(plan: Plan) -> int:
     told = plan.facts()
     everyone = [fact for all_facts, grades in told.values() for fact in all_facts if fact.id in grades]
     grades = {name: grade for _, mine in told.values() for name, grade in mine.items()}
-    teach(plan.source, plan.folder / "teaching", everyone, grades, plan.teaching)
+    reading = readings({part: mine for part, (mine, _) in told.items()}, grades, plan.teaching.readings, plan.seed)
+    teach(plan.source, plan.folder / "teaching", everyone, grades, plan.teaching, reading)
     say("\n".join(drawn(plan.folder / "teaching")))
     best: dict[str, tuple[str, float]] = {}
     done: set[str] = set()
@@ -106,6 +103,9 @@ def _options() -> tuple[list[Plan], argparse.Namespace]:
     parser.add_argument("--data", type=Path, help="folder of the data sets [shared/data]")
     parser.add_argument("--model", default="smollm2", help="the model that is taught: smollm2, or a folder [%(default)s]")
     parser.add_argument("--size", type=int, default=30, help="facts of each grade and data set [%(default)s]")
+    parser.add_argument(
+        "--every", type=int, default=3, help="methods beside never and always get each N-th question [%(default)s]"
+    )
     parser.add_argument("--epochs", type=int, default=Teaching.epochs, help="at most [%(default)s]")
     parser.add_argument(
         "--precision", choices=("float32", "bfloat16"), default=Teaching.precision, help="of teaching [%(default)s]"
@@ -115,12 +115,11 @@ def _options() -> tuple[list[Plan], argparse.Namespace]:
     )
     parser.add_argument("--show", action="store_true", help="print the commands and run nothing")
     parser.add_argument("--tables", action="store_true", help="print Markdown tables of what is done")
-    parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw what is done")
     options = parser.parse_args()
     methods = tuple(name for name in options.methods.split(",") if name)
     if unknown := [name for name in methods if name not in METHODS]:
         parser.error(f"--methods: got {', '.join(unknown)}, expected some of {', '.join(METHODS)}")
-    runs = options.seed and not (options.show or options.tables or options.picture)
+    runs = options.seed and not (options.show or options.tables)
     data = options.data or (data_folder() if runs else Path())
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     plan = Plan(
@@ -132,6 +131,7 @@ def _options() -> tuple[list[Plan], argparse.Namespace]:
         parts=tuple(options.part or PARTS),
         libraries=tuple(options.library or LIBRARIES),
         methods=methods,
+        every=options.every,
         extra=tuple(word for setting in options.set for word in ("--set", setting)),
         teaching=Teaching(epochs=options.epochs, precision=options.precision),
     )

@@ -128,5 +128,5 @@ def test_from_facts_to_tables(
     monkeypatch.setattr("sys.argv", ["taught", *wanted, "--tables"])
     assert main() == 0
     page = capsys.readouterr().out
-    assert "### complete: 8 questions" in page
+    assert "| never | 8 |" in page
     assert "| best_signal |" in page
