@@ -84,6 +84,34 @@ def performance() -> Drawing:
     return d
 
 
+def taught() -> Drawing:
+    """Right answers by how often a fact was taught, and by library: memory, always searching, the gate, the better of both."""
+    head, rows = table("taught", "library")
+    lines = {(row[0], row[1]): [first(cell) for cell in row[2:]] for row in rows}
+    never = next(values for (_, name), values in lines.items() if name == "never")
+    colours = {"never": SOFT, "always": UNSURE, "gate": SURE, "oracle": INK}
+    kinds = list(dict.fromkeys(row[0] for row in rows if row[0]))
+    times = head[2 : head.index("all")]
+    columns = {time: ("complete", place) for place, time in enumerate(times)}
+    columns |= {kind: (kind, head.index("all") - 2) for kind in kinds}
+    d = Drawing(860, 290, "Right answers by how often a fact was taught and by library")
+    for group, (label, (kind, place)) in enumerate(columns.items()):
+        left = 20 + 102 * group + (24 if group >= len(times) else 0)
+        for number, (name, colour) in enumerate(colours.items()):
+            value = never[place] if name == "never" else lines[kind, name][place]
+            d.parts.append(
+                f'<rect x="{left + 21 * number:g}" y="{210 - 180 * value:g}" width="19" height="{180 * value:g}" fill="{colour}"/>'
+            )
+            d.text(left + 21 * number + 9, 206 - 180 * value, f"{value:.2f}".lstrip("0"), size=10)
+        d.text(left + 42, 228, label, size=13)
+    d.text(210, 250, "taught in each epoch, complete library", size=13)
+    d.text(640, 250, "library, all questions", size=13)
+    for number, (name, colour) in enumerate(colours.items()):
+        d.bar(250 + 100 * number, 264, 14, 14, colour)
+        d.text(270 + 100 * number, 276, name, anchor="start", size=13)
+    return d
+
+
 def table(page: str, column: str) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the page's first table whose first column has that name."""
     text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
@@ -100,7 +128,7 @@ def figures(cell: str) -> list[float]:
     return [float(one) for one in re.findall(r"\d*\.?\d+", cell)]
 
 
-DRAWINGS = {"when-gating-pays": when_gating_pays, "real-models": real_models, "performance": performance}
+DRAWINGS = {"when-gating-pays": when_gating_pays, "real-models": real_models, "performance": performance, "taught": taught}
 
 if __name__ == "__main__":
     for name, drawing in DRAWINGS.items():
