@@ -260,7 +260,7 @@ def test_a_gate_is_learnt_and_says_what_it_looks_at(
         "some.test: 120 questions, contained; learnt on",
         "A search costs 0.05 right answers, a wrong answer 0.",
         "cascade",
-        'Known at "samples"',
+        'Known at "draft"',
         'Known at "reading": it takes the likelier answer.',
         "evidence says (right): Paris",
         "so it takes: evidence",

@@ -18,7 +18,6 @@ from gnothi.filtering.self_knowledge import Informative
 from gnothi.filtering.utility import Best, DemonstrationSource, Useful
 from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import GateSpec, threshold_of
-from gnothi.methods.steps.learned_gate_features import needs_of_looks, require_probe
 from gnothi.methods.steps.parsing import sentence
 from gnothi.methods.steps.prompts import ANSWER, TASKS, USEFUL, ask, require_text
 from gnothi.methods.steps.queries import certain_words, keywords, query_from_draft, uncertain_claims
@@ -191,7 +190,6 @@ class Compose(SentenceSettings):
         require(self.name, "judge", self.judge, Capabilities(scoring=self.filter in SCORED), ", or filter=utility")
 
     def check_resources(self) -> None:
-        require_probe(self.learned, self.probe)
         if self.gate == "learned" and self.learned is not None and not decides_on_search(self.learned):
             raise InvalidSetting(
                 "setting 'gate': got learned, but that gate decides nothing before a search: it was made for searches that "
@@ -210,7 +208,6 @@ class Compose(SentenceSettings):
             needs_of(self._named)
             | self.answering_needs
             | needs_of("perplexity" if compares and self.signal is None else self.signal)
-            | needs_of_looks(self.learned)
             | Capabilities(logprobs=self.query in ASKED_FOR, scoring=self.filter in SCORED and not judged_elsewhere)
         )
 
