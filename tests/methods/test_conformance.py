@@ -193,18 +193,11 @@ class TestFilcoByInformation(TestFilco):
 
 class TestCompose(MethodConformance):
     name = "compose"
-    settings: ClassVar = {"k": 30, "gate": "self_report", "query": "keywords"}
+    settings: ClassVar = {"k": 30, "gate": "self_report"}
 
 
-class TestComposeSurer(TestCompose):
-    settings: ClassVar = {
-        "k": 30,
-        "gate": "gram",
-        "filter": "log_odds",
-        "keep": 60,
-        "filter_threshold": -60.0,
-        "answer": "surer",
-    }
+class TestComposeFilters(TestCompose):
+    settings: ClassVar = {"k": 30, "gate": "gram", "filter": "log_odds", "keep": 60, "filter_threshold": -60.0}
 
 
 class TestCorrectiveRAG(MethodConformance):
