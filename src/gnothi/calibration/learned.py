@@ -308,7 +308,7 @@ def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
 
 def _best_signal(replay: Replay, prices: Prices) -> BestSignal | None:
     def judged(values: Floats) -> BestSignal:
-        found = crossvalidate(lambda _: values, replay.never, replay.always, prices.search)
+        found = crossvalidate(values, replay.never, replay.always, prices.search)
         return BestSignal("", float(found.quality.mean()), found.interval, float(found.retrieved.mean()))
 
     if not replay.signals or replay.n < FEWEST:
