@@ -206,7 +206,7 @@ def resolve(request: Request) -> Plan:
         check_no_retriever(planned, model)
     searches = config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
     fields = {key for method in planned for key in (*method.spec.required, *method.spec.optional)}
-    reads_graph = searches.expand != "none" or "graph" in fields
+    reads_graph = "graph" in fields
     fuses = isinstance(index, str) and index.startswith("hybrid:")
     for key, used in (("recogniser", reads_graph and graph), ("fusion", fuses), ("dense_weight", fuses)):
         if not used and (one := settings.given.get(f"{INDEX_SECTION}.{key}")) is not None and one.shared:

@@ -135,7 +135,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
                 index = filtered(index, filters)
             model = _heard(keep(LanguageModel, sources.model, partial(_open_model, models)), sources.model)
             reranker = searches.reranker and keep(Reranker, searches.reranker, specs.open_reranker)
-            retriever = index and searches.wrap(index, model, graph, reranker or None)
+            retriever = index and searches.wrap(index, reranker or None)
             if sources.index is not None:
                 found[Retriever, name_of(sources.index)] = retriever
             openers: dict[type, Callable[[str], Any]] = {
