@@ -116,7 +116,7 @@ async def test_a_graph_named_again_is_shared_and_closed_once(monkeypatch: pytest
         async def aclose(self) -> None:
             closed.append(self.name)
 
-    def open_graph(spec: str, recogniser: str | None = None) -> ListedGraph:  # noqa: ARG001
+    def open_graph(spec: str) -> ListedGraph:
         opened.append(spec)
         return Named([], spec)
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 class SearchSettings:
     """Of what an index holds, what is searched; and what is found put in a better order."""
 
-    recogniser: str | None = setting(
-        None, "What finds names in a text for a graph: spacy:NAME or gliner:NAME (none: the graph's own names)."
-    )
     fusion: Literal["ranks", "scores"] | None = setting(
         None, "hybrid:PATH: one ranking by the scores in both (also for none) or by the ranks (reciprocal rank fusion)."
     )
