@@ -175,7 +175,7 @@ class TestSkillRAG(MethodConformance):
 
 
 class TestSkillRAGShort(TestSkillRAG):
-    settings: ClassVar = {"k": 30, "at_least": 60, "reason": False, "normalise": True, "in_order": False, "titles": False}
+    settings: ClassVar = {"k": 30, "at_least": 60, "reason": False, "normalise": True, "titles": False}
 
 
 class TestSkillRAGGated(TestSkillRAG):
@@ -266,8 +266,8 @@ class TestSelfConsistency(MethodConformance):
     knows = False
 
 
-class TestSelfConsistencyByMeaning(TestSelfConsistency):
-    settings: ClassVar = {"equal": "meaning", "paths": 6, "demonstrations": False}
+class TestSelfConsistencyZeroShot(TestSelfConsistency):
+    settings: ClassVar = {"paths": 6, "demonstrations": False}
 
 
 class TestFlare(MethodConformance):
@@ -295,8 +295,8 @@ class TestSearChain(MethodConformance):
     silence = "unknown"
 
 
-class TestSearChainByForm(TestSearChain):
-    settings: ClassVar = {"ask_whether_known": False, "equal": "form", "k": 2, "theta": 0.5}
+class TestSearChainUnasked(TestSearChain):
+    settings: ClassVar = {"ask_whether_known": False, "k": 2, "theta": 0.5}
 
 
 class TestRowen(MethodConformance):
