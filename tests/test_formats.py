@@ -56,7 +56,7 @@ FORMATS = {
     "index": Format(SAMPLES / "index", _named(open_index), "gnothi-index.json", "version", 2),
     "graph": Format(SAMPLES / "graph", _named(open_graph), "gnothi-index.json", "version", 1),
     "calibration": Format(SAMPLES / "calibration.toml", read_calibration, "", "version", 2),
-    "learnt gate": Format(SAMPLES / "gate", open_gate, "gate.json", "format", 3),
+    "learnt gate": Format(SAMPLES / "gate", open_gate, "gate.json", "format", 4),
     "complexity": Format(SAMPLES / "complexity", open_complexity, "complexity.json", "format", 1),
     "knowledge reference": Format(SAMPLES / "knowledge", open_knowledge, "knowledge.json", "format", 2),
     "utility reference": Format(SAMPLES / "reference", _named(open_reference), "reference.json", "format", 1),

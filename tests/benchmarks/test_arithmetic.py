@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from benchmarks import memory, probe, serving, throughput, uncertainty
 from benchmarks._lab_runs import LabRun, every
 from benchmarks._shared import spread
-from benchmarks.where_time_goes import METHODS, Clock, result
 from gnothi.types import Question
 
 
@@ -56,28 +53,6 @@ def test_growth_leaves_out_what_fills_caches() -> None:
     assert grown["resident_mb"]["per_1000"].median == pytest.approx(1.0)
     assert grown["peak_mb"]["added"] == 0.0
     assert memory.growth(figures[:1], 200)["resident_mb"] == {"added": None, "per_1000": None}
-
-
-def test_own_times_of_nested_functions_add_up() -> None:
-    ticks: Iterator[float] = iter([0.0, 0.0, 1.0, 3.0, 4.0, 6.0, 7.0, 10.0])
-    clock = Clock(lambda: next(ticks))
-    clock.enter("engine", "choosing")  # (0) 0
-    clock.enter("engine", "prefill")  # 1
-    clock.enter("engine", "linear")  # 3: inside a prefill everything is a part of it
-    clock.leave()  # 4
-    clock.leave()  # 6
-    clock.leave()  # 7
-    assert clock.spent["engine"] == {"choosing": 2.0, "prefill": 4.0, "prefill: linear": 1.0}
-    assert clock.calls["prefill: linear"] == 1
-    shares = result(clock, 7.0, {}, [])["shares"]["engine"]
-    assert sum(shares.values()) == pytest.approx(1.0)
-
-
-def test_what_no_place_covers_is_the_rest() -> None:
-    clock = Clock()
-    clock.spent[METHODS]["seeds"] = 1.0
-    shares = result(clock, 4.0, {METHODS: 4.0}, [])["shares"][METHODS]
-    assert shares == {"methods, wrappers and asyncio": 0.75, "seeds": 0.25}
 
 
 def test_costs_of_a_score_beyond_the_draft() -> None:

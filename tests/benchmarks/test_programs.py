@@ -20,7 +20,7 @@ SMALL = ["--layers", "2", "--hidden", "64", "--tokens", "3"]
 def test_all_are_listed(program: Program) -> None:
     listed = program("benchmarks").stdout
     names = (
-        "uncertainty throughput memory scaling retrieval graph where_time_goes keqa black_box skill_rag guarantee panel probe "
+        "uncertainty throughput memory scaling retrieval graph keqa black_box skill_rag guarantee panel probe "
         "first_row learned cascade_promise real_self_knowledge"
     )
     for name in names.split():
@@ -130,17 +130,6 @@ def test_probe(document: Document) -> None:
     assert cost["u_to_probe_alone_cpu"]["median"] > 1
     assert len(cost["u_to_probe_beyond_draft_cpu_interval"]) == 2
     assert len(found["targets_met"]) == 3
-
-
-@pytest.mark.slow
-def test_where_time_goes(document: Document) -> None:
-    found = document("benchmarks.where_time_goes", "--questions", "2", "--k", "2", *SMALL)
-    assert list(found["results"]) == ["prompt200", "prompt1500", "lab"]
-    for result in found["results"].values():
-        assert result["not_found"] == []
-        assert sum(result["shares"]["engine"].values()) == pytest.approx(1.0, abs=1e-3)
-        assert result["calls"]["linear layers"] > 0
-    assert "BM25" in found["results"]["lab"]["shares"].get("search", {"BM25": 0})
 
 
 @pytest.mark.slow

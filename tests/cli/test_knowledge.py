@@ -1,4 +1,4 @@
-"""Graphs, re-rankers and longer queries from the command line: `--graph`, `--set reranker=`, `--set index.expand=`."""
+"""Graphs and re-rankers from the command line: `--graph`, `--set reranker=`, `--set index.reranker=`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.steps.expansion import Expanded
 from gnothi.retrieval.wrappers import Reranked
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
@@ -64,7 +63,7 @@ def test_json_names_the_graph(gnothi_json: Callable[..., Any]) -> None:
 @pytest.mark.usefixtures("scripted")
 def test_a_run_records_graph_reranker_and_searches(gnothi: Run, reranker: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    given = ["--graph", "lab", "--set", "choose=text", "--set", "iekr.reranker=r", "--set", "index.expand=reflection"]
+    given = ["--graph", "lab", "--set", "choose=text", "--set", "iekr.reranker=r", "--set", "index.depth=7"]
     command = ["eval", "lab:one_hop", "--limit", "3", "--method", "iekr,rag", "--out", str(run), *given]
     code, _, err = gnothi(*command)
     assert (code, err) == (0, "")
@@ -72,7 +71,7 @@ def test_a_run_records_graph_reranker_and_searches(gnothi: Run, reranker: list[s
     written = tomllib.loads((run / "config.toml").read_text())
     assert written["graph"] == "lab"
     assert written["method"]["iekr"]["reranker"] == "r"
-    assert written["searches"] == {"expand": "reflection"}
+    assert written["searches"] == {"depth": 7}
     complained(gnothi(*command[:-2]))
 
 
@@ -80,7 +79,7 @@ def test_a_run_records_graph_reranker_and_searches(gnothi: Run, reranker: list[s
     ("arguments", "code"),
     [
         ("--graph nowhere", 3),
-        ("--set index.expnd=reflection", 2),
+        ("--set index.rerankr=lab", 2),
         ("--set index.depth=0", 2),
         ("--set index.fusion=ranks", 2),
         ("--set index.dense_weight=2", 2),
@@ -117,7 +116,7 @@ async def test_a_graph_named_again_is_shared_and_closed_once(monkeypatch: pytest
         async def aclose(self) -> None:
             closed.append(self.name)
 
-    def open_graph(spec: str, recogniser: str | None = None) -> ListedGraph:  # noqa: ARG001
+    def open_graph(spec: str) -> ListedGraph:
         opened.append(spec)
         return Named([], spec)
 
@@ -131,12 +130,10 @@ async def test_a_graph_named_again_is_shared_and_closed_once(monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("scripted")
-async def test_searches_are_expanded_and_reranked_for_every_method(reranker: list[str]) -> None:
-    given = read_settings(overrides=["index.expand=reflection", "index.reranker=r", "index.depth=7"])
+async def test_searches_are_reranked_for_every_method(reranker: list[str]) -> None:
+    given = read_settings(overrides=["index.reranker=r", "index.depth=7"])
     async with open_resources("lab", None, given, ["rag", "seakr"]) as found:
-        assert isinstance(found.retriever, Expanded)
-        assert isinstance(found.retriever._retriever, Reranked)
-        assert found.graph is not None
+        assert isinstance(found.retriever, Reranked)
         rag: Any = found.method("rag")
         assert rag.retriever is found.retriever
     assert reranker == ["r"]

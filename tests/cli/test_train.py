@@ -217,11 +217,9 @@ def test_a_gate_is_learnt_of_a_run_and_used(
     assert f"gate: {learnt}" in said
     (found,) = gnothi_json("calibrate", "--learn", run, "--search-cost", "0.1", "--out", learnt)["other"]
     assert found["prices"] == {"search": 0.1, "wrong": 0.0, "tokens": 0.0}
-    assert "passage by passage" in " ".join(said.split())
-    assert [step["stage"] for step in found["steps"]] == ["draft", "reading"]  # a look at each passage changes nothing here
+    assert [step["stage"] for step in found["steps"]] == ["draft", "reading"]
     assert {weight["stage"] for weight in found["steps"][-1]["weights"]} == {"question", "draft", "search", "reading"}
-    assert found["ways"]["passage by passage"]["tokens"] > found["ways"]["after the search"]["tokens"] > 0
-    assert found["tokens"]["checking"] > 0
+    assert found["ways"]["after the search"]["tokens"] > found["ways"]["before the search"]["tokens"] > 0
     assert found["ways"]["cascade"]["accuracy"] == 1.0
     assert len(json.loads((tmp_path / "gate" / "gate.json").read_text())["scores"]) == 40
     code, said, _ = gnothi("ask", asked, "--method", "cascade", "--set", f"learned={learnt}")

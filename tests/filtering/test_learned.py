@@ -17,12 +17,8 @@ def gate() -> LearnedGate:
     random = np.random.default_rng(0)
     first, second = random.random(400) < 0.6, random.random(400) < 0.6
     x = np.column_stack([random.normal(size=400) - 2 * first, random.normal(size=400) + 2 * second])
-    x = np.column_stack([x, random.normal(size=400) + 2 * second, random.normal(size=400) - 3 * first])
-    stages = [("draft", [0], 0.0), ("reading", [1], 0.1)]
-    looks = {"draft": [("samples", [3], 0.001)], "reading": [("checking", [2], 0.001)]}
-    cascade = fit_cascade(x, first, second, stages, wrong=1.0, looks=looks)
-    names, known = ("doubt", "agreement", "votes", "gram"), ("draft", "reading", "checking", "samples")
-    return LearnedGate(cascade, names, known, (3.0, -3.0, -3.0, 3.0), scores=(0.1, 0.2))
+    cascade = fit_cascade(x, first, second, [("draft", [0], 0.0), ("reading", [1], 0.1)], wrong=1.0)
+    return LearnedGate(cascade, ("doubt", "agreement"), ("draft", "reading"), (3.0, -3.0), scores=(0.1, 0.2))
 
 
 def test_a_written_gate_weighs_as_before(gate: LearnedGate, tmp_path: Path) -> None:
@@ -32,12 +28,10 @@ def test_a_written_gate_weighs_as_before(gate: LearnedGate, tmp_path: Path) -> N
     assert (read.scores, read.threshold) == (gate.scores, gate.cascade.steps[0].needed)
     assert read.sure_enough == gate.sure_enough == 0.5
     for known in ({"doubt": 1.0, "agreement": 2.0}, {"doubt": -2.0}):
-        for stage in ("draft", "samples", "reading", "checking"):
+        for stage in ("draft", "reading"):
             ours, theirs = gate.weigh(stage, known), read.weigh(stage, known)
             assert ours is not None
             assert ours == theirs
-            assert (ours.look and ours.look[0]) == {"draft": "samples", "reading": "checking"}.get(stage)
-    assert (read.features("samples"), read.features("probe")) == (("gram",), ())
     assert json.loads((tmp_path / "gate" / FILE).read_text())["runs"] == ["one"]
 
 
@@ -52,7 +46,7 @@ def test_it_weighs_where_it_has_a_step_and_takes_the_missing_for_doubtful(gate: 
     assert unsure.needed > 0
 
 
-@pytest.mark.parametrize("change", ["format", "columns", "scale", "steps", "look", "optional"])
+@pytest.mark.parametrize("change", ["format", "columns", "scale", "steps"])
 def test_a_broken_folder_is_refused(gate: LearnedGate, tmp_path: Path, change: str) -> None:
     with refused(InvalidInput):
         open_gate(tmp_path)
@@ -64,10 +58,6 @@ def test_a_broken_folder_is_refused(gate: LearnedGate, tmp_path: Path, change: s
         document["steps"][0]["columns"] = [7]
     elif change == "scale":
         document["steps"][0]["differ"]["scale"] = [0.0]
-    elif change == "look":
-        document["steps"][0]["look"] = None  # the next step could not be reached
-    elif change == "optional":
-        document["steps"][1]["optional"] = "yes"
     else:
         del document["steps"]
     (tmp_path / FILE).write_text(json.dumps(document))

@@ -87,10 +87,6 @@ async def test_sentences_that_raise_the_probability_stay() -> None:
         ({"threshold": 9.0, "at_least": 1}, ["She was born in Kestrel."]),
         ({"threshold": 9.0, "at_least": 2, "per_passage": 1}, ["She was born in Kestrel.", "Kestrel is a town."]),
         ({"threshold": -9.0, "per_passage": 1}, ["She was born in Kestrel.", "Kestrel is a town."]),
-        (
-            {"threshold": -9.0, "in_order": False},
-            ["She was born in Kestrel. Mira is a painter.", "Kestrel is a town. It rains."],
-        ),
     ],
 )
 async def test_options(settings: dict[str, Any], texts: list[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.filtering.traits import STAGES, Texts, traits, traits_of_checking, traits_of_reading, traits_of_search
+from gnothi.filtering.traits import STAGES, Texts, traits, traits_of_reading, traits_of_search
 from gnothi.types import Passage, ScoredPassage
 
 
@@ -70,15 +70,3 @@ def test_what_a_search_and_the_passages_show() -> None:
     read = traits_of_reading("Burney", "Jane Austen", [A])
     assert (read["what was read holds memory's answer"], read["what was read holds evidence's answer"]) == (0, 1)
     assert (read["passages read"], read["titles read twice"]) == (1, 0)
-
-
-def test_what_single_passages_say() -> None:
-    found = traits_of_checking("Vesk", "in Corda", ["Corda", "corda.", "I don't know", "Lund"])
-    assert found == {
-        "passages alone say nothing": 0.25,
-        "passages alone say memory's answer": 0.0,
-        "passages alone say evidence's answer": 0.5,
-        "passages alone: the largest vote": 0.5,
-        "passages alone: different answers": 2.0,
-    }
-    assert set(traits_of_checking("", "", []).values()) == {0.0}

@@ -175,7 +175,7 @@ class TestSkillRAG(MethodConformance):
 
 
 class TestSkillRAGShort(TestSkillRAG):
-    settings: ClassVar = {"k": 30, "at_least": 60, "reason": False, "normalise": True, "in_order": False, "titles": False}
+    settings: ClassVar = {"k": 30, "at_least": 60, "reason": False, "normalise": True, "titles": False}
 
 
 class TestSkillRAGGated(TestSkillRAG):
@@ -193,18 +193,11 @@ class TestFilcoByInformation(TestFilco):
 
 class TestCompose(MethodConformance):
     name = "compose"
-    settings: ClassVar = {"k": 30, "gate": "self_report", "query": "keywords"}
+    settings: ClassVar = {"k": 30, "gate": "self_report"}
 
 
-class TestComposeSurer(TestCompose):
-    settings: ClassVar = {
-        "k": 30,
-        "gate": "gram",
-        "filter": "log_odds",
-        "keep": 60,
-        "filter_threshold": -60.0,
-        "answer": "surer",
-    }
+class TestComposeFilters(TestCompose):
+    settings: ClassVar = {"k": 30, "gate": "gram", "filter": "log_odds", "keep": 60, "filter_threshold": -60.0}
 
 
 class TestCorrectiveRAG(MethodConformance):
@@ -273,8 +266,8 @@ class TestSelfConsistency(MethodConformance):
     knows = False
 
 
-class TestSelfConsistencyByMeaning(TestSelfConsistency):
-    settings: ClassVar = {"equal": "meaning", "paths": 6, "demonstrations": False}
+class TestSelfConsistencyZeroShot(TestSelfConsistency):
+    settings: ClassVar = {"paths": 6, "demonstrations": False}
 
 
 class TestFlare(MethodConformance):
@@ -302,8 +295,8 @@ class TestSearChain(MethodConformance):
     silence = "unknown"
 
 
-class TestSearChainByForm(TestSearChain):
-    settings: ClassVar = {"ask_whether_known": False, "equal": "form", "k": 2, "theta": 0.5}
+class TestSearChainUnasked(TestSearChain):
+    settings: ClassVar = {"ask_whether_known": False, "k": 2, "theta": 0.5}
 
 
 class TestRowen(MethodConformance):

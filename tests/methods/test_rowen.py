@@ -90,12 +90,6 @@ async def test_half_of_the_answers_are_enough_and_the_threshold_says_so() -> Non
     assert (answer.text, doubt) == ("Kestrel", 0.5)
 
 
-async def test_without_a_judge_answers_are_compared_as_spelt() -> None:
-    model = towns(["vesk!", "the town of Vesk"])
-    assert (await run(model, equal="form"))[1] == 0.5
-    assert not [prompt for prompt in model.prompts if prompt.task.name == "equivalent"]
-
-
 async def test_across_languages_each_wording_is_compared_with_its_translation() -> None:
     model = towns(["Vesk", "Ulm"], abroad=["the town of Vesk", "Ulm"])
     answer, doubt, _ = await run(model, language="German")
@@ -140,8 +134,8 @@ async def test_a_model_that_cannot_rephrase_is_asked_again() -> None:
         await run(lab, language="German")
 
 
-@pytest.mark.parametrize(("settings", "count"), [({}, 3), ({"more_ways": False}, 2), ({"wording_temperature": 0}, 3)])
-async def test_every_line_is_a_wording_unless_told_otherwise(settings: dict[str, Any], count: int) -> None:
+@pytest.mark.parametrize(("settings", "count"), [({}, 3), ({"wording_temperature": 0}, 3)])
+async def test_every_line_is_a_wording(settings: dict[str, Any], count: int) -> None:
     def replies(prompt: Prompt) -> str:
         return "1. Who is a?\n2. Who is b?\n3. Who is c?" if prompt.task.name == "rephrase" else "Vesk"
 
@@ -213,11 +207,6 @@ async def test_without_wordings_the_question_is_asked_again_and_that_is_said() -
     (said,) = (event for event in recorded if isinstance(event, events.Decided) and event.kind == "rephrase")
     assert (said.verdict, said.score) == ("resample", None)
     assert not [prompt for prompt in model.prompts if prompt.task.name == "translate"]
-
-
-async def test_answers_of_two_languages_cannot_be_compared_as_spelt() -> None:
-    with refused(InvalidSetting):
-        await run(towns(["Vesk", "Vesk"]), language="German", equal="form")
 
 
 async def test_another_language_needs_other_words() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gnothi import events, methods
+from gnothi import methods
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Answer, Decoding, Prompt, Question, Samples, StateSpec
 
@@ -60,16 +60,6 @@ async def test_where_every_chain_repeats_the_question_it_is_asked_at_once() -> N
 async def test_where_no_chain_knows_nothing_is_asked() -> None:
     answer, model = await vote(chain("unknown"), chain("unknown"))
     assert (answer.text, len(model.prompts)) == ("", 1)
-
-
-async def test_by_meaning() -> None:
-    chains = [chain("Vesk"), chain("Kestrel upon Ulm"), chain("Kestrel")]
-    with events.record() as recorded:
-        answer, model = await vote(*chains, equal="meaning")
-    assert answer.text == "Vesk"  # the judge calls everything the same
-    (grouped,) = (event for event in recorded if isinstance(event, events.Grouped))
-    assert grouped.groups == (("Vesk", 3),)
-    assert [prompt.choices for prompt in model.prompts[1:]] == [("Vesk", "Kestrel upon Ulm"), ("Vesk", "Kestrel")]
 
 
 async def test_choices_are_counted_as_choices() -> None:

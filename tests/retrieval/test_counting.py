@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.expansion import Expanded
 from gnothi.protocols import Retriever
 from gnothi.retrieval import bm25
 from gnothi.retrieval.analysis import Fields
@@ -22,7 +21,6 @@ from gnothi.retrieval.foreign import as_retriever
 from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.wrappers import Reranked, Traced
 from gnothi.retrieval.writer import IndexWriter
-from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import FakeReranker, ScriptedRetriever
 from gnothi.types import Passage
 from tests.messages import refused
@@ -95,10 +93,9 @@ async def test_a_folder_counts_what_is_there_however_it_is_wrapped(tmp_path: Pat
         writer.commit()
     others: list[Retriever] = [
         Reranked(opened, FakeReranker()),
-        Expanded(opened, Scripted({})),
         Hybrid(opened, ScriptedRetriever(()), Fusion(), "both"),
     ]
-    assert [await counter(one)(["Kestrel"]) for one in (opened, *others)] == [2] * 4
+    assert [await counter(one)(["Kestrel"]) for one in (opened, *others)] == [2] * 3
     assert [await counter(filtered(one, as_filters(["year=1900"])))(["Kestrel"]) for one in (opened, others[0])] == [1, 1]
 
 

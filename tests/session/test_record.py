@@ -77,13 +77,13 @@ def test_keys_of_a_run_and_of_a_file_of_settings() -> None:
         "methods": ["seakr"],
         "model.settings.dtype": "float32",
         "execution.model.settings.device": "cpu",
-        "searches.expand": "reflection",
+        "searches.depth": 7,
         "method.seakr.threshold": -1.0,
         "model.name": "lab",
         "index": "none",
     }
     assert as_settings(run) == {
-        "model.dtype": "float32", "model.device": "cpu", "index.expand": "reflection", "seakr.threshold": -1.0,
+        "model.dtype": "float32", "model.device": "cpu", "index.depth": 7, "seakr.threshold": -1.0,
     }  # fmt: skip
     assert as_arguments(run) == {"model": "lab", "methods": ["seakr"], "method": "seakr"}
     plain = {"k": 3, "methods.k": 1}

@@ -18,7 +18,6 @@ from gnothi.protocols import LanguageModel
 from gnothi.retrieval.registry import open_index
 from gnothi.session import sources
 from gnothi.session.data import LAB_QUESTIONS, load_questions
-from gnothi.session.plan import Request, resolve
 from gnothi.session.record import of_settings
 from gnothi.session.searches import SearchSettings
 from gnothi.testing.model import Scripted
@@ -183,11 +182,3 @@ def test_unknown_data_sets_fail() -> None:
         load_questions("lap")
     with refused(InvalidInput):
         load_questions("absent.jsonl")
-
-
-@pytest.mark.parametrize(("method", "given"), [("iekr", {"model": "some/model", "index": "lab"}), ("rag", {"graph": "lab"})])
-def test_a_recogniser_without_a_graph_is_refused(method: str, given: dict[str, Any]) -> None:
-    settings = read_settings(overrides=["index.recogniser=spacy:en_core_web_sm"])
-    with refused(InvalidSetting):
-        resolve(Request(methods=[method], settings=settings, **given))
-    resolve(Request(methods=["iekr"], settings=settings))

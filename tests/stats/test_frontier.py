@@ -75,39 +75,24 @@ def noise(n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_a_question_is_judged_under_thresholds_that_its_own_labels_have_no_part_in() -> None:
     scores, never, always = noise()
-    before = crossvalidate(lambda _: scores, never, always)
+    before = crossvalidate(scores, never, always)
     for question in range(0, len(scores), 6):
         changed_never, changed_always = never.copy(), always.copy()
         changed_never[question], changed_always[question] = 1 - never[question], 1 - always[question]
-        after = crossvalidate(lambda _: scores, changed_never, changed_always)
+        after = crossvalidate(scores, changed_never, changed_always)
         assert after.retrieved[question] == before.retrieved[question]
-
-
-def test_scores_are_learned_without_the_question_too() -> None:
-    scores, never, always = noise()
-    seen: list[np.ndarray] = []
-
-    def scorer(learn: np.ndarray) -> np.ndarray:
-        seen.append(learn)
-        return scores
-
-    crossvalidate(scorer, never, always, folds=4, repeats=3)
-    assert len(seen) == 12
-    for repeat in range(3):
-        held_out = np.sum([~learn for learn in seen[4 * repeat : 4 * repeat + 4]], axis=0)
-        assert (held_out == 1).all()
 
 
 def test_noise_gains_nothing_in_cross_validation_though_it_does_in_hindsight() -> None:
     scores, never, always = noise(400)
     ends = max(never.mean(), always.mean())
     assert frontier(scores, never, always).best().accuracy > ends + 0.01
-    assert crossvalidate(lambda _: scores, never, always).quality.mean() < ends + 0.01
+    assert crossvalidate(scores, never, always).quality.mean() < ends + 0.01
 
 
 def test_a_perfect_signal_closes_the_gap() -> None:
     _, never, always = noise(200)
-    judged = crossvalidate(lambda _: (always > never).astype(float), never, always)
+    judged = crossvalidate((always > never).astype(float), never, always)
     closed = gap_closed(judged.quality, never, always)
     assert closed.share == pytest.approx(1)
     assert closed.interval == pytest.approx((1, 1))
@@ -124,4 +109,4 @@ def test_the_gap_by_hand() -> None:
 
 def test_too_few_questions_for_the_folds() -> None:
     with refused(ValueError):
-        crossvalidate(lambda _: np.zeros(2), [0, 1], [1, 0])
+        crossvalidate(np.zeros(2), [0, 1], [1, 0])

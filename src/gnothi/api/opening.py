@@ -28,9 +28,9 @@ def open_index(spec: str | os.PathLike[str]) -> Retriever:
     return sources.open_index(os.fspath(spec))
 
 
-def open_graph(spec: str | os.PathLike[str], recogniser: str | None = None) -> KnowledgeGraph:
+def open_graph(spec: str | os.PathLike[str]) -> KnowledgeGraph:
     """The knowledge graph in a folder, or ``lab``. Raises IndexUnavailable."""
-    return sources.open_graph(os.fspath(spec), recogniser)
+    return sources.open_graph(os.fspath(spec))
 
 
 def build_index(documents: str | os.PathLike[str] | Sequence[Any], out: str | os.PathLike[str], **settings: Any) -> Any:

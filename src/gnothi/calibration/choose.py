@@ -145,7 +145,7 @@ def _most_useful(sample: Sample, always: Floats, worth: Worth, guarantee: Guaran
 
 
 def _worth(sample: Sample, always: Floats, price: float) -> Worth:
-    judged = crossvalidate(lambda _: sample.scores, sample.never, always, price)
+    judged = crossvalidate(sample.scores, sample.never, always, price)
     accuracy, rate = float(judged.quality.mean()), float(judged.retrieved.mean())
     return Worth(
         best=_best(sample, always, price, accuracy - price * rate),

@@ -13,25 +13,20 @@ import numpy as np
 from gnothi.calibration.from_file import NO, ONE, read_recorded
 from gnothi.calibration.from_run import read_run
 from gnothi.calibration.from_table import ALWAYS, NEVER, RECORDED, is_table, read_scored
-from gnothi.calibration.replay import Floats, Mask, Replay, Scores
+from gnothi.calibration.replay import Replay, Scores
 from gnothi.calibration.verdicts import DEGENERATE, advice
-from gnothi.errors import InvalidInput, InvalidSetting
+from gnothi.errors import InvalidSetting
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
 from gnothi.runs.stage_rates import Reached
 from gnothi.stats.auroc import auroc, auroc_interval, auroc_within
-from gnothi.stats.frontier import Scorer, Validated, at, crossvalidate, frontier, gap_closed, oracle
+from gnothi.stats.frontier import Validated, at, crossvalidate, frontier, gap_closed, oracle
 from gnothi.stats.intervals import Interval, mean_interval, spearman
-from gnothi.stats.logistic import fit_logistic
 
 FEWEST = 20
 """With fewer questions, nothing is chosen."""
 CHANCE = 0.5
 """The AUROC of what tells nothing."""
 _NAMED = 4  # signals in one warning, those that lose most first
-COMBINATIONS = {
-    "wrong": "P(wrong from memory)",
-    "helps": "P(retrieval helps), learned where it makes a difference",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +104,6 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
-    predicts: str
-    of: list[str]
-    worth: Worth = field(metadata=MERGED)
-
-
-@dataclass(frozen=True, slots=True)
 class Other:
     """Another way to answer, and the oracle of never and it."""
 
@@ -149,7 +137,6 @@ class Gates:
     others: Mapping[str, Other]
     price: float
     signals: Mapping[str, Signal]
-    combinations: Mapping[str, Combination]
     correlations: Correlations
 
 
@@ -203,7 +190,6 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
         others={name: _other(name, replay) for name in replay.others},
         price=price,
         signals=signals,
-        combinations=_combinations(replay, price),
         correlations=Correlations(list(signals), spearman([signal.values for signal in replay.signals])),
     )
     warnings = [
@@ -242,17 +228,17 @@ def _signal(signal: Scores, replay: Replay, price: float, threshold: float | Non
             Point(signal.recorded(point.threshold), point.accuracy, point.retrieval_rate) for point in line.points()
         ),
         hindsight=Hindsight(hindsight.accuracy, hindsight.retrieval_rate),
-        chosen=_chosen(replay, price, lambda _: signal.values, signal.recorded(hindsight.threshold)),
+        chosen=_chosen(signal, replay, price, signal.recorded(hindsight.threshold)),
         within=auroc_within(scores, wrong, list(compress(replay.kinds, signal.known))) if replay.kinds else None,
         replayed=None if threshold is None else _replayed(signal, replay, threshold),
     )
 
 
-def _chosen(replay: Replay, price: float, scorer: Scorer, threshold: float | None) -> Choice | None:
+def _chosen(signal: Scores, replay: Replay, price: float, threshold: float | None) -> Choice | None:
     """``threshold`` is the one chosen on all questions; the rest says what choosing so is worth on questions not chosen on."""
     if replay.n < FEWEST:
         return None
-    judged = crossvalidate(scorer, replay.never, replay.always, price)
+    judged = crossvalidate(signal.values, replay.never, replay.always, price)
     return Choice(threshold, _worth(judged, replay))
 
 
@@ -319,48 +305,6 @@ def _tells_kinds(signals: Mapping[str, Signal]) -> list[str]:
 
 def _digits(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}".removeprefix("0")
-
-
-# --- all signals together -------------------------------------------------------------------------------------------
-
-
-def _combinations(replay: Replay, price: float) -> dict[str, Combination]:
-    """Logistic regressions of all signals, fitted, like their thresholds, on other questions than they are judged on."""
-    if len(replay.signals) < 2 or replay.n < FEWEST:
-        return {}
-    features = _features(replay.signals)
-    differ = replay.never != replay.always
-    targets = {
-        "wrong": (replay.never < 1, np.ones(replay.n, dtype=bool)),
-        "helps": (replay.always > replay.never, differ),
-    }
-    found = {}
-    for name, (target, usable) in targets.items():
-        try:
-            judged = crossvalidate(_learner(features, target, usable), replay.never, replay.always, price)
-        except InvalidInput:  # one class only in some fold: nothing to learn from
-            continue
-        found[name] = Combination(COMBINATIONS[name], [signal.name for signal in replay.signals], _worth(judged, replay))
-    return found
-
-
-def _learner(features: Floats, target: Mask, usable: Mask) -> Scorer:
-    def scorer(learn: Mask) -> Floats:
-        chosen = learn & usable
-        return fit_logistic(features[chosen], target[chosen])(features)
-
-    return scorer
-
-
-def _features(signals: Sequence[Scores]) -> Floats:
-    """Shape (n, d). Positive ones as logarithms: perplexities spread over magnitudes. Not measured counts as highest."""
-    columns = []
-    for signal in signals:
-        values = signal.values.copy()
-        finite = np.isfinite(values)
-        values[~finite] = values[finite].max() if finite.any() else 0.0
-        columns.append(np.log(values) if (values > 0).all() else values)
-    return np.column_stack(columns)
 
 
 def _mean(values: Any) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,21 +17,14 @@ from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned
 from gnothi.calibration.replay import Floats, Mask, Replay
 from gnothi.errors import InvalidInput
 from gnothi.filtering.learned import LearnedGate
-from gnothi.filtering.traits import AFTER_SEARCH, CHECKING, DRAFT, LOOKS, READING, SAMPLES, SEARCH, STAGES, WEIGHING, traits
+from gnothi.filtering.traits import AFTER_SEARCH, DRAFT, SEARCH, STAGES, traits
 from gnothi.runs.rows import rounded
-from gnothi.stats.cascade import Cascade, Promised, Stage, fit_cascade, promise
+from gnothi.stats.cascade import Cascade, Promised, fit_cascade, promise
 from gnothi.stats.frontier import crossvalidate, gap_closed, oracle
 from gnothi.stats.intervals import mean_interval
 from gnothi.stats.probabilities import FOLDS, folds_of
 
-BEFORE, SAMPLED, AFTER, EACH, ALL = (
-    "before the search",
-    "before, with samples",
-    "after the search",
-    "passage by passage",
-    "with all there is",
-)
-CASCADE = "cascade"
+BEFORE, AFTER, CASCADE = "before the search", "after the search", "cascade"
 REPEATS = 3
 
 
@@ -51,8 +45,8 @@ class Table:
 
 
 def table(replay: Replay) -> Table:
-    """What was recorded stage by stage; else traits of the texts. And every signal: SAMPLES, for the record does not say what
-    it took. Nothing here looks at an outcome."""
+    """What was recorded stage by stage; else traits of the texts. And every signal, as of the DRAFT, since the record does not
+    say what it took. Nothing here looks at an outcome."""
     rows = [] if replay.known else [traits(texts) for texts in replay.texts]
     found = {one.name: (one.stage, one.values) for one in replay.known} | {
         name: (stage, np.array([row[name][1] if name in row else np.nan for row in rows]))
@@ -61,7 +55,7 @@ def table(replay: Replay) -> Table:
     for signal in replay.signals:
         values = np.where(np.isfinite(signal.values), signal.values, np.nan)
         if signal.name not in found:  # else the method measured it itself
-            found[signal.name] = SAMPLES, np.sign(values) * np.log1p(np.abs(values))  # perplexities spread over magnitudes
+            found[signal.name] = DRAFT, np.sign(values) * np.log1p(np.abs(values))  # perplexities spread over magnitudes
     names = tuple(sorted(found, key=lambda name: STAGES.index(found[name][0])))
     columns = [found[name][1] for name in names]
     values = np.column_stack(columns) if columns else np.empty((replay.n, 0))
@@ -125,7 +119,7 @@ def gate_of(learnt: Sequence[Replay], prices: Prices, others: Sequence[Replay] =
 
 def _first_searches(cascade: Cascade) -> bool:
     """Whether its first step alone decides on a search: then its gains are what live ones are compared with."""
-    before = [step.name not in AFTER_SEARCH for step in cascade.steps if not step.optional]
+    before = [step.name not in AFTER_SEARCH for step in cascade.steps]
     return before[0] and not any(before[1:])
 
 
@@ -215,79 +209,42 @@ def _fit(
         spent = 0.0 if stage == DRAFT else tokens.get(stage, 0.0) / 1000 * prices.tokens
         return spent + (prices.search if stage == searching else 0.0)
 
-    def sequence(*wanted: str) -> list[Stage]:
-        return [(stage, known(stage), cost(stage)) for stage in wanted]
-
-    # A signal of another method's has no price of its own here: it was there in any case.
-    optional = [
-        stage for stages in LOOKS.values() for stage in stages if known(stage) and (stage != SAMPLES or SAMPLES in tokens)
-    ]
-    present = [stage for stage in STAGES if known(stage) and stage not in optional]
-    searching = next((stage for stage in present if stage in (SEARCH, READING)), None)
-    before = [stage for stage in present if stage not in (SEARCH, READING)]
-    looks = {
-        host: sequence(*(stage for stage in stages if stage in optional))
-        for host, stages in LOOKS.items()
-        if searching is not None or host == DRAFT
-    }
-    whole = prices.search + sum(tokens.get(stage, 0.0) for stage in (SEARCH, READING)) / 1000 * prices.tokens
+    present = [stage for stage in STAGES if known(stage)]
+    searching = next((stage for stage in present if stage in AFTER_SEARCH), None)
+    before = [stage for stage in present if stage not in AFTER_SEARCH]
+    whole = prices.search + _tokens(tokens, *AFTER_SEARCH) / 1000 * prices.tokens
 
     def at_once(name: str, stages: Sequence[str], taking: float = 0.0) -> Cascade:
         return fit_cascade(features, first, second, [(name, known(*stages), 0.0)], prices.wrong, taking)
 
-    found = {BEFORE: at_once(BEFORE, before, whole)}
-    if early := [stage for stage in optional if stage in LOOKS[DRAFT]]:
-        found[SAMPLED] = at_once(SAMPLED, (*before, *early), whole)
-    found[AFTER] = at_once(AFTER, present)
-    if CHECKING in optional and searching is not None:
-        found[EACH] = at_once(EACH, (*present, CHECKING))
-    if (early or WEIGHING in optional) and searching is not None:
-        found[ALL] = at_once(ALL, (*present, *optional))
-    taking = 0.0 if searching is not None else whole
-    return found | {CASCADE: fit_cascade(features, first, second, sequence(*present), prices.wrong, taking, looks)}
+    sequence = [(stage, known(stage), cost(stage)) for stage in present]
+    return {
+        BEFORE: at_once(BEFORE, before, whole),
+        AFTER: at_once(AFTER, present),
+        CASCADE: fit_cascade(features, first, second, sequence, prices.wrong, 0.0 if searching else whole),
+    }
 
 
 def _outcome(cascade: Cascade, features: Floats, replay: Replay, chosen: Mask | None = None) -> _Outcome:
     """Of the questions ``chosen``, whose ``features`` these are; all where it is None."""
     never, always = (values if chosen is None else values[chosen] for values in (replay.never, replay.always))
     decided = cascade(features)
-    after = np.array([step.name in (AFTER, EACH, ALL, *AFTER_SEARCH) for step in cascade.steps])
-    spent = decided.reached @ np.array(_tokens_of(cascade, replay.tokens))
+    after = np.array([step.name in (AFTER, *AFTER_SEARCH) for step in cascade.steps])
+    spent = np.cumsum(_tokens_of(cascade, replay.tokens))[decided.last]
     read = decided.second & ~after[decided.last]  # it took evidence that was not there yet
     return _Outcome(
         quality=np.where(decided.given, np.where(decided.second, always, never), 0.0),
         searched=(decided.second | after[decided.last]).astype(np.float64),
         given=decided.given.astype(np.float64),
-        tokens=spent + read * _tokens(replay.tokens, SEARCH, READING),
+        tokens=spent + read * _tokens(replay.tokens, *AFTER_SEARCH),
     )
-
-
-_EVERY_LOOK = tuple(stage for stages in LOOKS.values() for stage in stages)
-_WITHOUT_LOOKS = tuple(stage for stage in STAGES if stage not in _EVERY_LOOK)
 
 
 def _tokens_of(cascade: Cascade, tokens: Mapping[str, float]) -> list[float]:
     """What it took to get to each step from the one before, the draft included."""
-    before = STAGES[: STAGES.index(SEARCH)]
-    ways = {
-        BEFORE: [stage for stage in before if stage in _WITHOUT_LOOKS],
-        SAMPLED: before,
-        AFTER: _WITHOUT_LOOKS,
-        EACH: (*_WITHOUT_LOOKS, CHECKING),
-        ALL: STAGES,
-    }
-    found, begun = [], 0
-    for step in cascade.steps:
-        if step.name in ways:
-            stages: Sequence[str] = ways[step.name]
-        elif step.optional:
-            stages = (step.name,)
-        else:
-            ended = STAGES.index(step.name) + 1
-            stages = [stage for stage in STAGES[begun:ended] if stage in (*_WITHOUT_LOOKS, step.name)]
-            begun = ended
-        found.append(_tokens(tokens, *stages))
-    return found
+    ends = {BEFORE: STAGES.index(SEARCH), AFTER: len(STAGES)} | {stage: number + 1 for number, stage in enumerate(STAGES)}
+    places = [0, *(ends[step.name] for step in cascade.steps)]
+    return [_tokens(tokens, *STAGES[begun:ended]) for begun, ended in pairwise(places)]
 
 
 def _tokens(tokens: Mapping[str, float], *stages: str) -> float:
@@ -328,7 +285,7 @@ def _document(
 def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
     token = prices.tokens / 1000
     worth = one.quality - prices.search * one.searched - token * one.tokens - prices.wrong * (one.given - one.quality)
-    search = prices.search + token * sum(replay.tokens.get(stage, 0.0) for stage in (SEARCH, READING))
+    search = prices.search + token * _tokens(replay.tokens, *AFTER_SEARCH)
     ends = [
         replay.never - token * replay.tokens.get(DRAFT, 0.0) - prices.wrong * (1 - replay.never),
         replay.always - search - prices.wrong * (1 - replay.always),
@@ -351,7 +308,7 @@ def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
 
 def _best_signal(replay: Replay, prices: Prices) -> BestSignal | None:
     def judged(values: Floats) -> BestSignal:
-        found = crossvalidate(lambda _: values, replay.never, replay.always, prices.search)
+        found = crossvalidate(values, replay.never, replay.always, prices.search)
         return BestSignal("", float(found.quality.mean()), found.interval, float(found.retrieved.mean()))
 
     if not replay.signals or replay.n < FEWEST:

@@ -9,7 +9,6 @@ import numpy as np
 
 from gnothi.calibration.replay import Floats, Replay
 from gnothi.runs.rows import MERGED, OPTIONAL
-from gnothi.stats.benefit import Benefit
 from gnothi.stats.cascade import Cascade, Step
 from gnothi.stats.intervals import Interval
 
@@ -58,13 +57,11 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A step: it goes on where the gain is above ``needed``; ``weights``, the largest first. With ``look`` the two answers are
-    those chosen without and with that look, which is taken where the gain is above ``needed``."""
+    """A step: it goes on where the gain is above ``needed``; ``weights``, the largest first."""
 
     stage: str
     needed: float
     weights: tuple[Weight, ...]
-    look: str | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +138,15 @@ class Learned:
 
 
 def shown(cascade: Cascade, names: Sequence[str], stages: Sequence[str]) -> tuple[Shown, ...]:
-    """Each step, and after it the look that it may take."""
-
-    def one(step: Step, benefit: Benefit, needed: float, look: str | None = None) -> Shown:
-        regressions = benefit.differ, benefit.second, benefit.both
+    def one(step: Step) -> Shown:
+        regressions = step.benefit.differ, step.benefit.second, step.benefit.both
         weights = [
             Weight(names[column], stages[column], *(float(one.weights[place]) for one in regressions))
             for place, column in enumerate(step.columns)
         ]
-        return Shown(step.name, needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))), look)
+        return Shown(step.name, step.needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))
 
-    found = []
-    for number, step in enumerate(cascade.steps):
-        found.append(one(step, step.benefit, step.needed))
-        if step.look is not None:
-            found.append(one(step, step.look.benefit, step.look.needed, cascade.steps[number + 1].name))
-    return tuple(found)
+    return tuple(map(one, cascade.steps))
 
 
 def example(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[str]) -> Example | None:
@@ -175,8 +165,7 @@ def explain(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[
     """Why the cascade did what it did with the question at ``place``."""
     decided = cascade(features[[place]])
     texts = replay.texts[place]
-    passed = [step for step, reached in zip(cascade.steps, decided.reached[0], strict=True) if reached]
-    steps = tuple(_reached(step, features[[place]], names) for step in passed)
+    steps = tuple(_reached(step, features[[place]], names) for step in cascade.steps[: decided.last[0] + 1])
     takes = "evidence" if decided.second[0] else "memory"
     return Example(
         question=texts.question or "",

@@ -152,7 +152,7 @@ def _worth_most(replay: Replay, signals: Sequence[Scores], price: float) -> Scor
     from gnothi.stats.frontier import crossvalidate
 
     def worth(one: Scores) -> float:
-        judged = crossvalidate(lambda _: one.values, replay.never, replay.always, price)
+        judged = crossvalidate(one.values, replay.never, replay.always, price)
         return float(judged.quality.mean() - price * judged.retrieved.mean())
 
     return max(signals, key=worth)

@@ -1,7 +1,7 @@
 """A gate that has learnt when evidence helps and when it misleads, as a folder that ``gnothi calibrate --learn`` makes.
 
 It holds ``gate.json``: the features' names, what stands for one that was not measured, and for each step of the cascade
-(``stats.cascade``) three regressions and the gain from which it goes on; and the same for a look at more, where it has one.
+(``stats.cascade``) three regressions and the gain from which it goes on.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from gnothi.errors import MALFORMED, InvalidInput
 from gnothi.files import regular
 from gnothi.stats.benefit import Benefit
-from gnothi.stats.cascade import Cascade, Look, Step
+from gnothi.stats.cascade import Cascade, Step
 from gnothi.stats.logistic import Logistic
 
-FORMAT = 3
+FORMAT = 4
 FILE = "gate.json"
 COMMAND = "gnothi calibrate --learn"
 
@@ -29,8 +29,7 @@ COMMAND = "gnothi calibrate --learn"
 class Weighed:
     """At one step: evidence would help with ``helped``, harm with ``harmed``. ``on``: whether to go on, or to take the answer
     from evidence at the last step, which takes a ``gain`` above ``needed``. ``memory`` and ``evidence``: how likely either
-    answer is right. ``look``: what is to be looked at first, what that would gain, and the gain that takes; None where there is
-    nothing to look at."""
+    answer is right."""
 
     helped: float
     harmed: float
@@ -38,11 +37,6 @@ class Weighed:
     evidence: float
     needed: float
     on: bool
-    look: tuple[str, float, float] | None = None
-
-    @property
-    def looks(self) -> bool:
-        return self.look is not None and self.look[1] > self.look[2]
 
     @property
     def gain(self) -> float:
@@ -55,10 +49,6 @@ class GateSource(Protocol):
 
     @property
     def sure_enough(self) -> float: ...
-
-    def features(self, stage: str) -> tuple[str, ...]:
-        """What of that stage it looks at, by name."""
-        ...
 
     def weigh(self, stage: str, known: Mapping[str, float]) -> Weighed | None:
         """None where nothing is decided at that stage."""
@@ -89,10 +79,6 @@ class LearnedGate:
     def sure_enough(self) -> float:
         return self.cascade.sure_enough
 
-    def features(self, stage: str) -> tuple[str, ...]:
-        used = {column for step in self.cascade.steps for column in step.columns}
-        return tuple(name for column, name in enumerate(self.names) if self.stages[column] == stage and column in used)
-
     def weigh(self, stage: str, known: Mapping[str, float]) -> Weighed | None:
         number = next((number for number, step in enumerate(self.cascade.steps) if step.name == stage), None)
         if number is None:
@@ -103,11 +89,7 @@ class LearnedGate:
         found = step.chances(np.array([values]))
         helped, harmed, memory, evidence = (float(one[0]) for one in (found.helped, found.harmed, found.first, found.second))
         on = bool(self.cascade.on(number, found.gain, found.harmed)[0])
-        look = None
-        if step.look is not None:
-            title = self.cascade.steps[number + 1].name
-            look = title, float(step.gain_of_look(np.array([values]))[0]), step.look.needed
-        return Weighed(helped, harmed, memory, evidence, step.needed, on, look)
+        return Weighed(helped, harmed, memory, evidence, step.needed, on)
 
     async def aclose(self) -> None:
         return None
@@ -121,14 +103,7 @@ def write_gate(path: Path, gate: LearnedGate, origin: Mapping[str, Any]) -> None
         for name, stage, value in zip(gate.names, gate.stages, gate.unmeasured, strict=True)
     ]
     steps = [
-        {
-            "name": step.name,
-            "columns": step.columns,
-            "needed": step.needed,
-            **_regressions(step.benefit),
-            "optional": step.optional,
-            "look": None if step.look is None else _look(step.look),
-        }
+        {"name": step.name, "columns": step.columns, "needed": step.needed, **_regressions(step.benefit)}
         for step in gate.cascade.steps
     ]
     cascade = gate.cascade
@@ -147,8 +122,6 @@ def open_gate(path: str | Path) -> LearnedGate:
             raise ValueError(f"format {document['format']}, this version reads {FORMAT}")
         features, harm, doubt = (document[key] for key in ("features", "harm", "doubt"))
         steps = tuple(_step(one, len(features)) for one in document["steps"])
-        if [step.optional for step in steps] != [False, *(step.look is not None for step in steps[:-1])] or steps[-1].look:
-            raise ValueError("steps that are optional, and others than these that are looked at")
         return LearnedGate(
             Cascade(steps, float(document["wrong"]), np.inf if harm is None else float(harm), doubt and float(doubt)),
             tuple(str(one["name"]) for one in features),
@@ -167,18 +140,7 @@ def _step(one: Mapping[str, Any], features: int) -> Step:
     columns = tuple(int(column) for column in one["columns"])
     if not all(0 <= column < features for column in columns):
         raise ValueError(f"a step of columns {columns}, of {features} features")
-    look, optional = one["look"], one["optional"]
-    if not isinstance(optional, bool):
-        raise ValueError(f"a step that is optional: {optional!r}")
-    if look is not None:
-        going = look["going"] and _benefit(look["going"], len(columns))
-        look = Look(_benefit(look, len(columns)), float(look["needed"]), going, float(look["later"]))
-    return Step(str(one["name"]), columns, _benefit(one, len(columns)), float(one["needed"]), look, optional)
-
-
-def _look(look: Look) -> dict[str, Any]:
-    going = None if look.going is None else _regressions(look.going)
-    return {"needed": look.needed, "later": look.later, "going": going, **_regressions(look.benefit)}
+    return Step(str(one["name"]), columns, _benefit(one, len(columns)), float(one["needed"]))
 
 
 def _benefit(one: Mapping[str, Any], features: int) -> Benefit:

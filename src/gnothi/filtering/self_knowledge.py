@@ -29,7 +29,7 @@ class Informative:
     then it is the log-odds, log P("Yes" | s, question) - log P("No" | s, question), above 0 where yes is likelier than no.
     ``odds``: the score is the gain in log-odds of Yes against No, which a sentence can raise even where P("Yes") is near 1.
     ``normalise``: P("Yes") of the PMI among "Yes" and "No" instead of among all texts. ``titles``: a sentence is shown under
-    its passage's title. ``in_order``: as they stood, else the best first. At least ``at_least`` sentences are kept, of one
+    its passage's title. They stay in their order. At least ``at_least`` sentences are kept, of one
     passage at most ``per_passage``, in all at most ``most``; a passage of which nothing is kept is dropped. Emits Filtered with
     kind ``pmi``, ``log_odds`` or the task's name.
     """
@@ -39,7 +39,6 @@ class Informative:
     threshold: float = 0.0
     normalise: bool = False
     titles: bool = True
-    in_order: bool = True
     at_least: int = 0
     per_passage: int | None = None
     language: str = LANGUAGE
@@ -52,7 +51,7 @@ class Informative:
         best = choose(sentences, scores, lambda score: score > self.threshold, self.at_least, self.per_passage)[: self.most]
         kind = self.task.name if self.task.name != KNOW.name else "log_odds" if self.odds else "pmi"
         events.emit(filtered(kind, question, sentences, scores, set(best), self.threshold))
-        return rejoined(sentences[place] for place in (sorted(best) if self.in_order else best))
+        return rejoined(sentences[place] for place in sorted(best))
 
     async def scores(self, question: Question, sentences: Sequence[Sentence]) -> list[float]:
         """The score of each sentence, in order."""

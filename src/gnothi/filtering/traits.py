@@ -1,14 +1,12 @@
 """What texts alone show of a question, of two answers to it and of what a search found: numbers, none of which knows a gold
 answer.
 
-``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``PROBE`` once hidden states of
-its prompt were read, ``SAMPLES`` once other replies were drawn, ``SEARCH`` once there are passages, ``READING`` once there is
-an answer from these, ``CHECKING`` once each passage was read alone, ``WEIGHING`` once replies were drawn with each, too.
+``QUESTION`` is known before anything is done, ``DRAFT`` once there is an answer from memory, ``SEARCH`` once there are
+passages, ``READING`` once there is an answer from these.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,12 +15,10 @@ from dataclasses import dataclass
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Passage, ScoredPassage
 
-STAGES = ("question", "draft", "probe", "samples", "search", "reading", "checking", "weighing")
-QUESTION, DRAFT, PROBE, SAMPLES, SEARCH, READING, CHECKING, WEIGHING = STAGES
-"""In the order in which they are reached. An answer from memory is wanted in any case, so a draft comes before a probe."""
-AFTER_SEARCH = (SEARCH, READING, CHECKING, WEIGHING)
-LOOKS = {DRAFT: (PROBE, SAMPLES), READING: (CHECKING, WEIGHING)}
-"""What may be looked at after a stage, one after the other, before what it decides; or be left out."""
+STAGES = ("question", "draft", "search", "reading")
+QUESTION, DRAFT, SEARCH, READING = STAGES
+"""In the order in which they are reached."""
+AFTER_SEARCH = (SEARCH, READING)
 
 _ASKS = ("who", "when", "where", "which", "what", "how many")
 _YES_NO = re.compile(r"(is|are|was|were|do|does|did|can|could|has|have|had|will|would|should)\b")
@@ -135,30 +131,3 @@ def traits_of_reading(memory: str, evidence: str, read: Sequence[Passage]) -> Ma
         "what was read holds memory's answer": sum(_holds(text, one) for text in texts) / max(1, len(texts)),
         "what was read holds evidence's answer": sum(_holds(text, other) for text in texts) / max(1, len(texts)),
     }
-
-
-def traits_of_checking(memory: str, evidence: str, said: Sequence[str]) -> Mapping[str, float]:
-    """``said``: the answers from single passages, each read alone. A passage says an answer where one holds the other."""
-    one, other = normalized(memory), normalized(evidence)
-    answers = [normalized(text) for text in said if not says_nothing(text)]
-    votes, all_of_them = Counter(answers), max(1, len(said))
-
-    def share_of(answer: str) -> float:
-        return sum(_holds(text, answer) or _holds(answer, text) for text in answers) / all_of_them
-
-    return {
-        "passages alone say nothing": (len(said) - len(answers)) / all_of_them,
-        "passages alone say memory's answer": share_of(one),
-        "passages alone say evidence's answer": share_of(other),
-        "passages alone: the largest vote": max(votes.values(), default=0) / all_of_them,
-        "passages alone: different answers": float(len(votes)),
-    }
-
-
-def traits_of_weighing(without: float, with_all: float, each: Sequence[float]) -> Mapping[str, float]:
-    """Of how uncertain the model is of its answer without passages, with all of them, and with ``each`` alone; infinity where
-    nothing could be measured."""
-    found = {"U with all passages": with_all, "U falls by reading all": without - with_all}
-    if each:
-        found |= {"U with a passage, the least": min(each), "U with a passage, the most": max(each)}
-    return {name: value for name, value in found.items() if math.isfinite(value)}

@@ -14,19 +14,11 @@ GRAPHS: Registry[Scheme[KnowledgeGraph]] = Registry(
 )
 
 
-def open_graph(spec: str, recogniser: str | None = None) -> KnowledgeGraph:
-    """The knowledge graph of a spec, traced. ``recogniser`` (``spacy:NAME``, ``gliner:NAME``) names what finds the places of
-    names in a text; None: the graph's own names do.
-
-    Raises IndexUnavailable, UnknownName for a scheme that does not exist, BrokenPlugin, and for a recogniser MissingDependency,
-    ModelUnavailable or UnknownName."""
+def open_graph(spec: str) -> KnowledgeGraph:
+    """The knowledge graph of a spec, traced. Raises IndexUnavailable, UnknownName for a scheme that does not exist, or
+    BrokenPlugin."""
     scheme, argument = _scheme(spec)
-    graph = scheme.open(argument)
-    if recogniser is None:
-        return TracedGraph(graph)
-    from gnothi.graph.recognisers import RecognisedGraph, open_recogniser
-
-    return TracedGraph(RecognisedGraph(graph, open_recogniser(recogniser)))
+    return TracedGraph(scheme.open(argument))
 
 
 def graph_fingerprint(spec: str) -> str:

@@ -11,7 +11,6 @@ from typing import ClassVar, Literal
 
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.ircot import IRCoT
-from gnothi.methods.steps.learned_gate_features import needs_of_looks, require_probe
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import resource, setting
@@ -23,9 +22,7 @@ from gnothi.types import Answer, Capabilities, Passage, Question
 @dataclass(frozen=True, slots=True)
 class LearnedCascade(ReaderSettings):
     """An answer from memory, a search, an answer from evidence: as far as a learnt gate finds it worth while; then the better
-    answer of the two, or none. Before it decides it may look at a probe, at samples, at each passage alone and at samples with
-    each, where the gate has learnt that this is worth its price. Without a gate it goes to the end, answers from evidence, and
-    records what was known when."""
+    answer of the two, or none. Without a gate it goes to the end, answers from evidence, and records what was known when."""
 
     model: LanguageModel
     retriever: Retriever
@@ -33,27 +30,19 @@ class LearnedCascade(ReaderSettings):
     read_by: Literal["auto", "steps", "once"] = setting(
         "auto", "Read passages in turns with further searches (IRCoT), or once; auto: once where `reason` asks for no chain."
     )
-    record: Literal["cheap", "all"] = setting(
-        "cheap", "Without a gate: record what few tokens tell, or all signals and U with each passage, too."
-    )
     k: int = setting(2, "Passages per retrieval.", at_least=1)
     max_steps: int = setting(8, "In steps: sentences of the chain.", at_least=1)
     max_passages: int = setting(15, "In steps: passages collected over all of them.", at_least=1)
 
     name: ClassVar[str] = "cascade"
-    every_signal: ClassVar[bool] = True
-
-    def check_resources(self) -> None:
-        """Raise InvalidSetting where the gate looks at what a probe has learnt, and there is none."""
-        require_probe(self.learned, self.probe)
 
     @property
     def needs(self) -> Capabilities:
-        return self.answering_needs | needs_of_looks(self.learned)
+        return self.answering_needs
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        stages = Stages(self.learned, self, self.model, question, every=self.record == "all")
+        stages = Stages(self.learned, self, self.model, question)
         memory = await stages.draft()
         if not stages.going_on:
             return stages.answer(memory)

@@ -41,9 +41,6 @@ class IEKR(GatedSettings):
         "all",
         "Internal knowledge that is read: all, that about the question's entities, none; it is searched with all the same.",
     )
-    sure: float | None = setting(
-        None, "Keep only internal knowledge of at most this perplexity (none: all of it, as in the paper).", at_least=1.0
-    )
     external: bool = setting(True, "Look for facts; false (ablation): only internal knowledge is read.")
     source: Literal["graph", "passages"] | None = setting(
         None, "Where external knowledge comes from (none: the graph where there is one, else passages)."
@@ -71,8 +68,7 @@ class IEKR(GatedSettings):
 
     @property
     def needs(self) -> Capabilities:
-        own = Capabilities(logprobs=self.internal and self.sure is not None)
-        return own | (self._reader_needs if self.reader is None else Capabilities())
+        return self._reader_needs if self.reader is None else Capabilities()
 
     @property
     def _reader_needs(self) -> Capabilities:
@@ -105,7 +101,7 @@ class IEKR(GatedSettings):
         """What the reader is asked: the question, behind internal and external knowledge."""
         require_text(question)
         about = await subjects(self.graph, question) if self.internal or self.external else ()
-        internal = await reflect(self.model, about, self.max_tokens, self.sure) if self.internal else ()
+        internal = await reflect(self.model, about, self.max_tokens) if self.internal else ()
         external = await self._look_up(question, about, internal) if self.external else ()
         if self.read_internal != "all":
             internal = about_question(internal, about) if self.read_internal == "question" else ()

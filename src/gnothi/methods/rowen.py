@@ -79,7 +79,6 @@ class Rowen(DrawingSettings):
     )
     ways: int = setting(6, "k: other ways to ask.", at_least=1)
     wording_temperature: float = setting(1.0, "Temperature at which wordings are drawn (0: the likeliest).", at_least=0.0)
-    more_ways: bool = setting(True, "Every line of the reply counts as a wording, as published; false: no more than k.")
     language: str | None = setting(
         None, "Ask in this language as well, such as Chinese (Rowen-CL; none: only in the question's own)."
     )
@@ -88,9 +87,6 @@ class Rowen(DrawingSettings):
         0.5,
         "Retrieve when the share of agreeing answers, or the sum of both shares where both are asked for, is below this.",
         at_least=0.0,
-    )
-    equal: Literal["meaning", "form"] = setting(
-        "meaning", "Answers agree when the model says that they mean the same, or when they are spelt alike."
     )
     k: int = setting(3, "Passages to retrieve.", at_least=1)
 
@@ -104,11 +100,6 @@ class Rowen(DrawingSettings):
                 raise InvalidSetting(
                     f"setting 'language': got {self.language!r} with perturb=resample, which asks in no other words; expected "
                     "perturb=rephrase, or no language."
-                )
-            if self.equal == "form":
-                raise InvalidSetting(
-                    f"setting 'equal': got 'form' with language={self.language!r}, whose answers are spelt in another language "
-                    "and so never alike; expected equal=meaning, or no language."
                 )
             require_task(self.name, self.model, translate(self.language), "Leave the language away, or use another model.")
 
@@ -139,7 +130,7 @@ class Rowen(DrawingSettings):
             (reply,) = (await self.model.sample(prompt, 1, decoding)).generations
         else:
             reply = await self.model.generate(prompt, decoding)
-        wordings = listed(reply.text)[: None if self.more_ways else self.ways]
+        wordings = listed(reply.text)
         if not wordings:
             events.emit(events.Decided("rephrase", "", None, None, "resample", "the question as it is: no wording was given"))
         return wordings
@@ -191,4 +182,4 @@ class Rowen(DrawingSettings):
             return False
         if normalized(one) == normalized(other):
             return True
-        return self.equal == "meaning" and await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))
+        return await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))

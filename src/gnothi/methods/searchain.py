@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from gnothi import events
 from gnothi.concurrency import both
@@ -42,9 +42,6 @@ class SearChain(SplitSettings):
     )
     ask_whether_known: bool = setting(
         True, "Ask for each query whether the model knows; false: unsolved is what it answers with 'unknown'."
-    )
-    equal: Literal["meaning", "form"] = setting(
-        "meaning", "Answers agree when the model says that they mean the same, or when they are spelt alike."
     )
     k: int = setting(1, "Passages to verify a node with.", at_least=1)
     max_nodes: int = setting(20, "A longer chain is not used: the question is the only node then.", at_least=1)
@@ -122,7 +119,7 @@ class SearChain(SplitSettings):
     async def _same(self, query: str, one: str, other: str) -> bool:
         if normalized(one) == normalized(other):
             return True
-        return self.equal == "meaning" and await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(one, other)))
+        return await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(one, other)))
 
 
 def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from gnothi import events
 from gnothi.methods.steps.chain import conclude_each, only_repeats
 from gnothi.methods.steps.parsing import as_choice
-from gnothi.methods.steps.prompts import EQUIVALENT, ask, reasoning
+from gnothi.methods.steps.prompts import ask, reasoning
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.grouping import Groups
-from gnothi.signals.judge import says_yes
-from gnothi.types import Answer, Decoding, Prompt, Question
+from gnothi.types import Answer, Decoding, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,6 @@ class SelfConsistency(MethodSettings):
     top_k: int = setting(40, "Chains draw from this many likeliest tokens (0: all).", at_least=0)
     top_p: float = setting(
         1.0, "Chains draw from the likeliest tokens that make up this probability.", at_least=0.0, at_most=1.0
-    )
-    equal: Literal["form", "meaning"] = setting(
-        "form", "Answers are one when they are spelt alike, or when the model says that they mean the same."
     )
     demonstrations: bool = setting(True, "Show worked examples; false: zero-shot, only told to think step by step.")
 
@@ -55,16 +51,10 @@ class SelfConsistency(MethodSettings):
         return Answer(winner.anchor, chosen.rationale, uncertainty=1.0 - winner.size / self.paths)
 
     async def _vote(self, question: Question, answers: list[str]) -> Groups:
-        """The answers by form or meaning; those that say nothing have no vote, but count in the denominator."""
+        """The answers by form; those that say nothing have no vote, but count in the denominator."""
         groups = Groups()
-
-        async def same(one: str, other: str) -> bool:
-            if self.equal == "form":
-                return False
-            return await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))
-
         for answer in answers:
-            await groups.add(answer, same)
+            await groups.add(answer)
         counts = tuple((group.anchor, group.size) for group in sorted(groups.found, key=lambda group: -group.size))
         events.emit(events.Grouped(question.text, counts, groups.unknown, self.paths))
         return groups

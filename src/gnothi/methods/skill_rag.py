@@ -39,7 +39,6 @@ class SkillRAG(GatedSettings):
     )
     normalise: bool = setting(False, "P(Yes) among Yes and No; false: among all texts.")
     titles: bool = setting(True, "Show a sentence under the title of its passage.")
-    in_order: bool = setting(True, "Sentences stay in their order; false: the best first.")
     at_least: int = setting(
         0, "Keep at least so many sentences; 1: the best one where none is above the threshold.", at_least=0
     )
@@ -77,7 +76,6 @@ class SkillRAG(GatedSettings):
             self.threshold,
             self.normalise,
             self.titles,
-            self.in_order,
             self.at_least,
             self.per_passage,
             self.language,

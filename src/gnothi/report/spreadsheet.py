@@ -96,18 +96,13 @@ def bounds(name: str, interval: Sequence[float] | None) -> Line:
 
 
 def gate_tables(gates: Gates | None) -> dict[str, list[Line]]:
-    """What gates come to: signals, their combinations, every threshold, rank correlations."""
+    """What gates come to: signals, every threshold, rank correlations."""
     if gates is None:
-        return {"signals": [], "combinations": [], "frontier": [], "correlations": []}
+        return {"signals": [], "frontier": [], "correlations": []}
     stems = {"": "auroc_", "chosen_": "accuracy_", "replayed_": "accuracy_"}
     of = gates.correlations.of
     return {
         "signals": [flat(one, stems, signal=name, **gates.names) for name, one in gates.signals.items()],
-        "combinations": [
-            {"combination": name, "predicts": one.predicts, "of": ", ".join(one.of), **gates.names}
-            | flat({"chosen": one.worth}, stems)
-            for name, one in gates.combinations.items()
-        ],
         "frontier": [flat(point, signal=name) for name, one in gates.signals.items() for point in one.frontier],
         "correlations": [
             {"signal": name, **dict(zip(of, row, strict=True))}

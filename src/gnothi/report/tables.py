@@ -272,7 +272,7 @@ def plain(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def signals(gates: Gates) -> Table:
-    """What each signal is worth as a gate, and all of them together."""
+    """What each signal is worth as a gate."""
     columns = (
         Column("signal", below=False),
         Column("AUROC", SHARE),
@@ -291,10 +291,6 @@ def signals(gates: Gates) -> Table:
         worth = _worth(one.chosen.worth if one.chosen else None)
         cells = (Value(one.auroc, one.interval), _threshold(one), *worth, best)
         rows.append(Row((Value(name, note=" ".join(filter(None, notes))), *cells)))
-    rows += [
-        Row((Value(f"all: {name}", note=one.predicts), "", "", *_worth(one.worth), ""))
-        for name, one in gates.combinations.items()
-    ]
     return Table(columns, rows, "signals", ("hindsight", "gap closed"))
 
 

@@ -206,17 +206,12 @@ def resolve(request: Request) -> Plan:
         check_no_retriever(planned, model)
     searches = config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
     fields = {key for method in planned for key in (*method.spec.required, *method.spec.optional)}
-    reads_graph = searches.expand != "none" or "graph" in fields
+    reads_graph = "graph" in fields
     fuses = isinstance(index, str) and index.startswith("hybrid:")
-    for key, used in (("recogniser", reads_graph and graph), ("fusion", fuses), ("dense_weight", fuses)):
+    for key, used in (("fusion", fuses), ("dense_weight", fuses)):
         if not used and (one := settings.given.get(f"{INDEX_SECTION}.{key}")) is not None and one.shared:
             nothing: dict[str, Any] = {key: None}
             searches = replace(searches, **nothing)
-    if searches.recogniser is not None and not (reads_graph and graph):
-        why = "there is no graph: give <--graph PATH>" if reads_graph else "none of the methods reads one: leave it out"
-        raise InvalidSetting(
-            f"setting 'index.recogniser': got {searches.recogniser!r}, which finds a graph's names, but {why}."
-        )
     shared = (MODEL_SECTION, INDEX_SECTION)
     given = sorted((key, repr(one.value)) for key, one in settings.given.items() if key.partition(".")[0] in shared)
     plan = Plan(

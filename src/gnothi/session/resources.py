@@ -121,7 +121,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
 
         searches, filters = sources.searches, sources.searches.narrowing
         with _interruptible():
-            graph = sources.graph and keep(KnowledgeGraph, sources.graph, partial(_open_graph, searches.recogniser))
+            graph = sources.graph and keep(KnowledgeGraph, sources.graph, specs.open_graph)
             index = sources.index
             if isinstance(index, str):
                 index = specs.open_index(index, searches.fused)
@@ -135,12 +135,12 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
                 index = filtered(index, filters)
             model = _heard(keep(LanguageModel, sources.model, partial(_open_model, models)), sources.model)
             reranker = searches.reranker and keep(Reranker, searches.reranker, specs.open_reranker)
-            retriever = index and searches.wrap(index, model, graph, reranker or None)
+            retriever = index and searches.wrap(index, reranker or None)
             if sources.index is not None:
                 found[Retriever, name_of(sources.index)] = retriever
             openers: dict[type, Callable[[str], Any]] = {
                 LanguageModel: partial(_open_model, models),
-                KnowledgeGraph: partial(_open_graph, searches.recogniser),
+                KnowledgeGraph: specs.open_graph,
                 Retriever: further,
                 Reranker: specs.open_reranker,
             }
@@ -166,10 +166,6 @@ def _interruptible() -> Iterator[None]:
 
 def _open_model(settings: Mapping[str, CallCache], spec: str) -> LanguageModel:
     return specs.open_model(spec, settings[spec])
-
-
-def _open_graph(recogniser: str | None, spec: str) -> KnowledgeGraph:
-    return specs.open_graph(spec, recogniser)
 
 
 def _traced(index: Retriever) -> Retriever:

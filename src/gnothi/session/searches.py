@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gnothi.methods.steps.settings import check_ranges, setting
-from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+from gnothi.protocols import Reranker, Retriever
 from gnothi.retrieval.filters import Filters, as_filters
 
 if TYPE_CHECKING:
@@ -15,18 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Queries made longer before the index is searched, and what is found put in a better order."""
+    """Of what an index holds, what is searched; and what is found put in a better order."""
 
-    expand: Literal["none", "reflection"] = setting(
-        "none", "reflection: search with the query and what the model says about the things it names (IEKR)."
-    )
-    expand_tokens: int = setting(100, "Tokens that the model may say about each thing.", at_least=1)
-    expand_sure: float | None = setting(
-        None, "Search only with what the model says at most with this perplexity (none: all of it).", at_least=1.0
-    )
-    recogniser: str | None = setting(
-        None, "What finds names in a text for a graph: spacy:NAME or gliner:NAME (none: the graph's own names)."
-    )
     fusion: Literal["ranks", "scores"] | None = setting(
         None, "hybrid:PATH: one ranking by the scores in both (also for none) or by the ranks (reciprocal rank fusion)."
     )
@@ -56,17 +46,10 @@ class SearchSettings:
 
         return Fusion(self.fusion or "scores", 0.5 if self.dense_weight is None else self.dense_weight)
 
-    def wrap(
-        self, index: Retriever, model: LanguageModel, graph: KnowledgeGraph | None, reranker: Reranker | None
-    ) -> Retriever:
-        """The index with these settings; the re-ranker sees the longer query, too."""
-        retriever = index
-        if reranker is not None:
-            from gnothi.retrieval.wrappers import Reranked
+    def wrap(self, index: Retriever, reranker: Reranker | None) -> Retriever:
+        """The index with these settings."""
+        if reranker is None:
+            return index
+        from gnothi.retrieval.wrappers import Reranked
 
-            retriever = Reranked(retriever, reranker, self.depth)
-        if self.expand == "reflection":
-            from gnothi.methods.steps.expansion import Expanded
-
-            retriever = Expanded(retriever, model, graph, self.expand_tokens, self.expand_sure)
-        return retriever
+        return Reranked(index, reranker, self.depth)

@@ -52,16 +52,18 @@ class Groups:
         """The group with the most answers, of equally large ones the oldest; None where nobody said anything."""
         return max(self.found, key=lambda group: group.size, default=None)
 
-    async def add(self, answer: str, same: Same) -> None:
-        """Into the group that holds its form, else into the first whose anchor ``same`` finds equal, else into a new one."""
+    async def add(self, answer: str, same: Same | None = None) -> None:
+        """Into the group that holds its form, else into the first whose anchor ``same``, if given, finds equal,
+        else into a new one."""
         if says_nothing(answer):
             self.unknown += 1
             return
         home = next((group for group in self.found if group.has(answer)), None)
-        for group in () if home else self.found:
-            if await same(group.anchor, answer):
-                home = group
-                break
+        if home is None and same is not None:
+            for group in self.found:
+                if await same(group.anchor, answer):
+                    home = group
+                    break
         if home is None:
             home = Group()
             self.found.append(home)

@@ -35,12 +35,6 @@ class Panel:
         events.emit(events.Gauged(greedy.text.strip(), gauges))
         return measured
 
-    async def of(self, model: LanguageModel, prompt: Prompt, decoding: Decoding, greedy: Generation) -> dict[str, Measured]:
-        """Beside a ``greedy`` continuation that is there already. Emits nothing."""
-        found = await self._beside(model, prompt, decoding)
-        scores = await found.of(model, prompt, greedy, self.signals)
-        return {name: Measured(greedy, score) for name, (score, _) in scores.items()}
-
     async def _beside(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> _Beside:
         """All that is asked for beside the greedy continuation."""
         alone = {name: signal for name, signal in self.signals.items() if not isinstance(signal, Read | Asked)}

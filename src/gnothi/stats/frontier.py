@@ -7,7 +7,7 @@ above the threshold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -96,38 +96,26 @@ class Validated:
         return mean_interval(self.quality)
 
 
-Scorer = Callable[[Mask], Floats]
-"""From the questions that may be learned from, shape (n,), to the scores of all, shape (n,)."""
+def crossvalidate(scores: ArrayLike, never: ArrayLike, always: ArrayLike, price: float = 0.0) -> Validated:
+    """Choose the threshold on all of FOLDS folds but one and apply it to that one; again for other partitions, REPEATS times.
 
-
-def crossvalidate(
-    scorer: Scorer,
-    never: ArrayLike,
-    always: ArrayLike,
-    price: float = 0.0,
-    folds: int = FOLDS,
-    repeats: int = REPEATS,
-) -> Validated:
-    """Choose the threshold on all folds but one and apply it to that one; again for other partitions (``repeats``).
-
-    The labels of a question never have a part in the threshold (or the scores) that it is judged under. Raises ValueError for
-    fewer than ``folds`` questions.
+    The labels of a question never have a part in the threshold that it is judged under. Raises ValueError for fewer questions
+    than folds.
     """
-    without, with_ = np.asarray(never, dtype=np.float64), np.asarray(always, dtype=np.float64)
+    x, without, with_ = (np.asarray(values, dtype=np.float64) for values in (scores, never, always))
     n = len(without)
-    if n < folds:
-        raise ValueError(f"got {n} questions, expected at least one for each of {folds} folds")
+    if n < FOLDS:
+        raise ValueError(f"got {n} questions, expected at least one for each of {FOLDS} folds")
     random = np.random.default_rng(0)
     quality, retrieved = np.zeros(n), np.zeros(n)
-    for _ in range(repeats):
-        fold = random.permutation(n) % folds
-        for held_out in range(folds):
+    for _ in range(REPEATS):
+        fold = random.permutation(n) % FOLDS
+        for held_out in range(FOLDS):
             test = fold == held_out
-            scores = scorer(~test)
-            threshold = frontier(scores[~test], without[~test], with_[~test]).best(price).threshold
-            searched, reached = at(threshold, scores[test], without[test], with_[test])
-            quality[test] += reached / repeats
-            retrieved[test] += searched / repeats
+            threshold = frontier(x[~test], without[~test], with_[~test]).best(price).threshold
+            searched, reached = at(threshold, x[test], without[test], with_[test])
+            quality[test] += reached / REPEATS
+            retrieved[test] += searched / REPEATS
     return Validated(quality, retrieved)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gnothi import events
-from gnothi.methods.steps.expansion import Expanded
 from gnothi.methods.steps.reflection import Subject, admits_ignorance, query, reflect, subjects
-from gnothi.testing.model import Reply, Scripted
-from gnothi.testing.retriever import ListedGraph, ScriptedRetriever
+from gnothi.testing.model import Scripted
+from gnothi.testing.retriever import ListedGraph
 from gnothi.types import Passage, Question
 
 GRAPH = [("Velkarra", "was directed by", "Mira Tolven"), ("Mira Tolven", "was born in", "Kestrel"), ("Ulm", "lies in", "Vesk")]
@@ -41,13 +40,6 @@ async def test_what_is_known_is_kept_and_everything_is_told() -> None:
     assert reflected.known == ("Velkarra",)
 
 
-async def test_what_the_model_is_unsure_of_can_be_left_out() -> None:
-    model = Scripted({"Velkarra": Reply("A film.", (-0.05,)), "Ulm": Reply("A town.", (-2.0,))})
-    about = [Subject("Velkarra"), Subject("Ulm")]
-    assert [one.title for one in await reflect(model, about, sure=1.2)] == ["Velkarra"]
-    assert [one.title for one in await reflect(model, about)] == ["Velkarra", "Ulm"]
-
-
 async def test_nothing_to_ask_about() -> None:
     assert await reflect(Scripted({}), []) == ()
 
@@ -76,26 +68,3 @@ def test_query() -> None:
     assert query(QUESTION, internal) == (
         "Where was the director of velkarra born? Kestrel / Ulm / in Kestrel\nVelkarra is a film.\nUlm is a town."
     )
-
-
-async def test_any_search_can_be_expanded() -> None:
-    retriever = ScriptedRetriever([Passage("p", "text")])
-    model = Scripted({"Velkarra": "It was made by Mira Tolven.", "Ulm": "unknown"})
-    expanded = Expanded(retriever, model, ListedGraph(GRAPH))
-    assert expanded.name == retriever.name
-    assert await expanded.search("Who made Velkarra?", 2)
-    await expanded.search("Where is Ulm?", 2)
-    await expanded.search("Who wrote Emma?", 2)
-    assert retriever.queries == ["Who made Velkarra? It was made by Mira Tolven.", "Where is Ulm?", "Who wrote Emma?"]
-    assert await expanded.search("  ", 2) == ()
-    assert len(model.prompts) == 2
-    assert await expanded.search("Who made Velkarra?", 0) == ()
-    assert len(model.prompts) == 2  # nothing is to be found, and so nothing is asked
-    assert await expanded.search("Who made Velkarra?", 1)
-    assert retriever.queries[-1] == "Who made Velkarra? It was made by Mira Tolven."
-
-
-async def test_without_a_graph_the_names_in_the_query_are_asked_about() -> None:
-    retriever = ScriptedRetriever([])
-    await Expanded(retriever, Scripted({"Velkarra": "Velkarra is a film."})).search("Who made Velkarra?", 2)
-    assert retriever.queries == ["Who made Velkarra? Velkarra is a film."]

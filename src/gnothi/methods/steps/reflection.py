@@ -16,7 +16,6 @@ from gnothi.concurrency import gather
 from gnothi.methods.steps.prompts import DESCRIBE, REVISE
 from gnothi.methods.steps.settings import LIST_STOPS
 from gnothi.protocols import KnowledgeGraph, LanguageModel
-from gnothi.signals.kinds.perplexity import generation_perplexity
 from gnothi.signals.names import runs_of_names
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Passage, Prompt, Question
@@ -50,23 +49,15 @@ async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Su
     return tuple(found.values())
 
 
-async def reflect(
-    model: LanguageModel, about: Sequence[Subject], max_tokens: int = 100, sure: float | None = None
-) -> tuple[Passage, ...]:
+async def reflect(model: LanguageModel, about: Sequence[Subject], max_tokens: int = 100) -> tuple[Passage, ...]:
     """What the model says about each subject, all asked at the same time: one passage each, titled with the subject's name.
 
-    What it owns up to knowing nothing about is left out, and what it says with a perplexity above ``sure``. Emits
-    ``events.Reflected``."""
+    What it owns up to knowing nothing about is left out. Emits ``events.Reflected``."""
     names = tuple(dict.fromkeys(one.name for one in about))
     decoding = Decoding(max_tokens, stop=LIST_STOPS)
     replies = await gather(*(model.generate(Prompt(DESCRIBE, name), decoding) for name in names))
     told = [(name, " ".join(reply.text.split())) for name, reply in zip(names, replies, strict=True)]
-    certain = [sure is None or generation_perplexity(reply) <= sure for reply in replies]
-    known = tuple(
-        Passage(f"memory:{name}", text, name)
-        for (name, text), kept in zip(told, certain, strict=True)
-        if kept and not admits_ignorance(text)
-    )
+    known = tuple(Passage(f"memory:{name}", text, name) for name, text in told if not admits_ignorance(text))
     events.emit(events.Reflected(tuple(told), tuple(one.title for one in known)))
     return known
 

@@ -209,7 +209,7 @@ def measured_by(method: Any, values: Mapping[str, Any]) -> list[str]:
     """The signals that a method, or its class, measures with these ``values`` of its settings: those that they name, or all."""
     if not hasattr(method, "every_signal"):
         return []
-    if method.every_signal or values.get("learned") is not None:  # a learnt gate may look at any
+    if method.every_signal:
         return [*signals.names()]
     gate: GateSpec | None = method.gating
     named = [values.get(key) for key in (SECTION, gate.signal_key if gate else None) if key]
@@ -232,8 +232,7 @@ def check_signals(method: Any) -> None:
     reading = {key: name for key, name in named.items() if name in signals.SIGNALS and signals.reads_probe(name)}
     if probe is None and reading:
         raise InvalidSetting(signals.lacks_probe(*next((name, key) for key, name in reading.items())))
-    by_a_gate = getattr(method, "learned", None) is not None  # which may look at it
-    if probe is not None and not reading and not method.every_signal and not by_a_gate:
+    if probe is not None and not reading and not method.every_signal:
         keys = " or ".join(f"{key}=probe" for key in named)
         raise InvalidSetting(
             f"setting {PROBE!r}: got one, but method {method.name!r} uses no signal that reads it, expected {keys} (or "

@@ -41,10 +41,9 @@ def picture(name: str, step: Shown) -> Picture:
         columns=1,
         height=5,
     )
-    does = "It goes on" if step.look is None else f"It takes a look ({step.look})"
     return Picture(
-        f"Known at “{step.stage}”" + (f", before {step.look}" if step.look else ""),
-        f"Weights in log-odds per standard deviation of each feature. {does} above a gain of {step.needed:.3g}.",
+        f"Known at “{step.stage}”",
+        f"Weights in log-odds per standard deviation of each feature. It goes on above a gain of {step.needed:.3g}.",
         svg,
         ("feature", "known at", "differ", "evidence", "both"),
         [[one.feature, one.stage, *(signed(value) for value in (one.differ, one.evidence, one.both))] for one in step.weights],

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 _NOTES = """AUROC: does the signal tell where {truth} is wrong? threshold: best for accuracy{priced} on all questions (retrieve
 above it, or below where marked <). acc., retr., gap closed: each threshold is judged on questions that it was not chosen on
 (cross-validation); gap: from the better of never and always to the oracle. hindsight: the best accuracy of any threshold on
-these very questions. all: logistic regressions of all signals, trained to tell wrong answers, or where retrieval helps. Below:
-95 % intervals."""
+these very questions. Below: 95 % intervals."""
 
 
 def show(console: Console, found: Compared, title: str) -> None:
-    """Under the ``title``: never, always and oracle; a row per signal; the combinations; what was replayed."""
+    """Under the ``title``: never, always and oracle; a row per signal; what was replayed."""
     gates = found.gates
     ends = ", ".join(
         f"{role} {share(value)} ({between(gates.intervals[role])}{f'; {gates.names[role]}' if role in gates.names else ''})"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from gnothi.calibration.learned import AFTER, ALL, BEFORE, CASCADE, EACH, SAMPLED
+from gnothi.calibration.learned import AFTER, BEFORE, CASCADE
 from gnothi.calibration.learned_records import Example, Learned, Reached, Shown
-from gnothi.filtering.traits import CHECKING, PROBE, SAMPLES, WEIGHING
 from gnothi.report import tables
 from gnothi.report.numbers import counted, percent, signed
 from gnothi.report.terminal.console import paragraph
@@ -22,17 +21,8 @@ _NOTES = """acc.: right answers. searches: share of questions searched for. gain
 over the better of never and always, with its 95 % interval. {ways} {best}"""
 _WAYS = {
     BEFORE: "searches where evidence is worth its price, and believes it.",
-    SAMPLED: "so, with the probe's and all signals of samples.",
     AFTER: "always searches, and chooses between the two answers.",
-    EACH: "so, once each passage was read alone, too.",
-    ALL: "so, with every signal and U with each passage, too.",
     CASCADE: "each only where it is worth its price.",
-}
-_LOOKS = {
-    PROBE: "it reads the probe",
-    SAMPLES: "it draws samples",
-    CHECKING: "it reads each passage alone",
-    WEIGHING: "it draws samples with each passage",
 }
 _BEST = "The best signal's threshold was chosen on other questions of the same file."
 
@@ -50,7 +40,7 @@ def show(console: Console, found: Learned) -> None:
     tables.ways(found).show(console)
     prices = found.prices
     costs = "".join(f", {what}" for what, price in (("tokens", prices.tokens), ("wrong answers", prices.wrong)) if price)
-    ways = " ".join(f"{way}: {meaning}" for way, meaning in _WAYS.items() if way in found.ways)
+    ways = " ".join(f"{way}: {meaning}" for way, meaning in _WAYS.items())
     notes = _NOTES.format(costs=costs, ways=ways, best=_BEST if found.best_signal else "")
     paragraph(console, " ".join(notes.split()), "dim")
     if found.tokens:
@@ -65,8 +55,6 @@ def show(console: Console, found: Learned) -> None:
 def _weights(console: Console, step: Shown) -> None:
     weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
     needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
-    if step.look is not None:
-        needed = f"{_LOOKS[step.look]} where that makes the choice better by more than {step.needed:.3g}"
     told = "" if weights else " No feature told anything on other questions: rates alone decide."
     console.print()
     paragraph(console, f'Known at "{step.stage}": {needed}.{told}')
