@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gnothi.methods.steps.searching import in_turns
+from gnothi.methods.steps.searching import in_turns, ranked_in_turns
 from gnothi.testing.retriever import ScriptedRetriever
-from gnothi.types import Passage
+from gnothi.types import Passage, ScoredPassage
 
 A, B, C, D = (Passage(name, name) for name in "abcd")
 
@@ -19,3 +19,12 @@ async def test_by_rank_and_each_once(k: int, expected: str) -> None:
 
 async def test_nothing_to_search_for() -> None:
     assert await in_turns(ScriptedRetriever([A]), [], 3) == ()
+
+
+async def test_scores_are_those_of_the_best_rank() -> None:
+    class Ranked(ScriptedRetriever):
+        async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:  # noqa: ARG002
+            return (ScoredPassage(A, 2.0), ScoredPassage(B, 1.0)) if query == "one" else (ScoredPassage(B, 7.0),)
+
+    found = await ranked_in_turns(Ranked([]), ["one", "other"], 3)
+    assert [(one.passage.id, one.score) for one in found] == [("a", 2.0), ("b", 7.0)]
