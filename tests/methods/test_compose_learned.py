@@ -74,7 +74,7 @@ async def test_a_gate_learnt_of_cascade_decides_as_in_cascade(prices: Prices, tm
         theirs, recorded = await answered("cascade", gate, question, read_by="once")
         both, same = await answered("compose", gate, question, gate="learned", answer="learned", k=2)
         assert (both, decided(same)) == (theirs, decided(recorded))
-        _, alone = await answered("compose", gate, question, gate="learned", k=1)
+        _, alone = await answered("compose", gate, question, gate="learned", query="keywords", k=1)
         assert decided(alone) == decided(recorded)[:1]
         first.add(decided(alone)[0].verdict)
         texts.add(theirs.text)
@@ -131,7 +131,7 @@ async def test_a_draft_that_was_measured_is_not_made_again() -> None:
     for gate, drafts in (("learned", 1), ("perplexity", 1), ("least_likely", 2)):
         model = Scripted(script)
         resources = {"model": model, "retriever": ScriptedRetriever(FOUND), "learned": Fixed({"draft": 0.5, "reading": 0.5})}
-        settings = {"gate": gate, "answer": "learned", "reason": True}
+        settings = {"gate": gate, "answer": "learned", "query": "draft", "reason": True}
         settings |= {} if gate == "learned" else {"gate_threshold": -1.0}
         await methods.create("compose", resources, settings)(QUESTION)
         assert sum(not prompt.passages for prompt in model.prompts) == drafts, gate

@@ -193,11 +193,18 @@ class TestFilcoByInformation(TestFilco):
 
 class TestCompose(MethodConformance):
     name = "compose"
-    settings: ClassVar = {"k": 30, "gate": "self_report"}
+    settings: ClassVar = {"k": 30, "gate": "self_report", "query": "keywords"}
 
 
-class TestComposeFilters(TestCompose):
-    settings: ClassVar = {"k": 30, "gate": "gram", "filter": "log_odds", "keep": 60, "filter_threshold": -60.0}
+class TestComposeSurer(TestCompose):
+    settings: ClassVar = {
+        "k": 30,
+        "gate": "gram",
+        "filter": "log_odds",
+        "keep": 60,
+        "filter_threshold": -60.0,
+        "answer": "surer",
+    }
 
 
 class TestCorrectiveRAG(MethodConformance):

@@ -11,7 +11,7 @@ from typing import Any
 import tomli_w
 
 from gnothi import config, methods
-from gnothi.methods.compose import LIMITS
+from gnothi.methods.compose import CERTAINTY, LIMITS
 from gnothi.signals import registry as signals
 from gnothi.signals.assessment import Assessment
 
@@ -39,10 +39,17 @@ def default(method: str, setting: str) -> Any:
 
 
 def test_the_parts_of_compose_have_the_numbers_of_the_methods_they_come_from() -> None:
-    assert {default("crag", "strip_threshold"), default("skill_rag", "threshold"), default("filco", "threshold")} == {0.0}
-    spans = default("filco", "spans")
-    kept = {"relevance": default("crag", "strips"), "pmi": None, "log_odds": None}
-    assert kept | {"strinc": spans, "lexical": spans, "cxmi": spans} == LIMITS
+    assert {
+        "draft": default("seakr", "certainty"),
+        "masked": default("flare", "beta"),
+        "questions": default("flare", "beta"),
+        "claims": default("slimplm", "certainty"),
+    } == CERTAINTY
+    assert LIMITS["rerank"][1] == default("iekr", "k")
+    assert LIMITS["relevance"] == (default("crag", "strip_threshold"), default("crag", "strips"))
+    assert LIMITS["pmi"] == (default("skill_rag", "threshold"), None)
+    for measure in ("strinc", "lexical", "cxmi"):
+        assert LIMITS[measure][1] == default("filco", "spans")
 
 
 def test_an_assessment_has_keqas_numbers() -> None:

@@ -10,6 +10,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.graph.retriever import overlap
 from gnothi.protocols import LanguageModel, Reranker
+from gnothi.retrieval.wrappers import shown
 from gnothi.seeding import derive
 from gnothi.signals.judge import says_yes
 from gnothi.types import Demonstration, Passage, Prompt, Task
@@ -66,6 +67,24 @@ async def best(reranker: Reranker | None, query: str, texts: Sequence[str], most
         return []
     scores = overlap(query, texts) if reranker is None else await reranker.score(query, texts)
     return sorted(range(len(texts)), key=lambda place: -scores[place])[:most]
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """Keeps the ``most`` best passages (None: all), the best first; of equally good ones the earlier. Emits Picked with kind
+    ``rerank``."""
+
+    reranker: Reranker | None = None
+    most: int | None = None
+
+    async def __call__(self, question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        if not passages:
+            return ()
+        order = await best(self.reranker, question, [shown(passage) for passage in passages])
+        ranked = tuple(passages[place] for place in order)
+        most = len(ranked) if self.most is None else self.most
+        events.emit(events.Picked("rerank", question, ranked[:most], ranked[most:]))
+        return ranked[:most]
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Parts of other methods, combined: when to retrieve, what to keep of what is found, which answer to give."""
+"""Parts of the other methods, freely combined: when to retrieve, with which query, what to keep, how to answer."""
 
 from __future__ import annotations
 
@@ -6,36 +6,74 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
+from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
+from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.filtering.evaluator import Strips, relevance
+from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.learned import GateSource
+from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.filtering.self_knowledge import Informative
-from gnothi.filtering.utility import DemonstrationSource, Useful
+from gnothi.filtering.utility import Best, DemonstrationSource, Useful
+from gnothi.methods.flare import ASK_FOR, questions_about
 from gnothi.methods.steps.gating import GateSpec, threshold_of
+from gnothi.methods.steps.parsing import sentence
 from gnothi.methods.steps.prompts import ANSWER, TASKS, USEFUL, ask, require_text
+from gnothi.methods.steps.queries import certain_words, keywords, query_from_draft, uncertain_claims
 from gnothi.methods.steps.reader import SentenceSettings
-from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import SelfKnowledge, needs_of, resource, setting
+from gnothi.methods.steps.reflection import query as expanded
+from gnothi.methods.steps.reflection import reflect, subjects
+from gnothi.methods.steps.requirements import require, require_task
+from gnothi.methods.steps.searching import ranked_in_turns
+from gnothi.methods.steps.settings import SHORT_STOPS, SelfKnowledge, needs_of, resource, setting
 from gnothi.methods.steps.stages import Stages, decides_on_search
-from gnothi.protocols import LanguageModel, Retriever
+from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
+from gnothi.signals.base import Measured, Signal
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
-from gnothi.types import Answer, Capabilities, Passage, Question
+from gnothi.types import Answer, Capabilities, Generation, Passage, Question
 
-Filter = Literal["none", "utility", "relevance", "pmi", "log_odds", "strinc", "lexical", "cxmi"]
+Query = Literal["question", "keywords", "draft", "masked", "questions", "claims", "reflection"]
+Filter = Literal["none", "uncertainty", "utility", "rerank", "relevance", "pmi", "log_odds", "strinc", "lexical", "cxmi"]
 
+CERTAINTY: Mapping[Query, float] = {"draft": 0.9, "masked": 0.4, "questions": 0.4, "claims": 0.9}
+"""The queries made of an answer from memory, and from which probability on their methods count a word as certain."""
+ASKED_FOR: Collection[Query] = ("masked", "questions")
+"""The queries that say nothing without log-probabilities."""
 JUDGED: Collection[Filter] = ("utility", "relevance", "pmi", "log_odds")
 SCORED: Collection[Filter] = ("relevance", "pmi", "log_odds", "cxmi")
-LIMITS: Mapping[Filter, int | None] = {"relevance": 5, "pmi": None, "log_odds": None, "strinc": 1, "lexical": 1, "cxmi": 1}
-"""How many sentences a filter of sentences keeps, as its method does; None: all above the threshold."""
+LIMITS: Mapping[Filter, tuple[float, int | None]] = {
+    "rerank": (0.0, 3),
+    "relevance": (0.0, 5),
+    "pmi": (0.0, None),
+    "log_odds": (0.0, None),
+    "strinc": (0.0, 1),
+    "lexical": (0.0, 1),
+    "cxmi": (0.0, 1),
+}
+"""The threshold of a filter (of sentences) and the number kept, as their methods have them; other filters have neither."""
+SENTENCES: Collection[Filter] = tuple(name for name in LIMITS if name != "rerank")
+
+_LEARNT: Mapping[str, tuple[str, str]] = {
+    "neighbours": ("knowledge", "train knowledge-reference"),
+    "complexity": ("classifier", "train complexity"),
+    "learned": ("learned", "calibrate --learn"),
+}
+"""The gates and answers that go by training questions: the resource that holds them, and the training that makes it."""
+_RETRIEVING = ("query", "k", "filter", "answer")
 _USES: Mapping[str, Mapping[str, Collection[str]]] = {
+    "knowledge": {"gate": ("neighbours",)},
+    "neighbours": {"gate": ("neighbours",)},
+    "classifier": {"gate": ("complexity",)},
     "learned": {"gate": ("learned",), "answer": ("learned",)},
+    "certainty": {"query": tuple(CERTAINTY)},
     "judge": {"filter": JUDGED},
     "reference": {"filter": ("utility",)},
-    "filter_threshold": {"filter": LIMITS},
-    "keep": {"filter": LIMITS},
-    "language": {"filter": LIMITS},
+    "reranker": {"filter": ("rerank",)},
+    "filter_threshold": {"filter": SENTENCES},
+    "keep": {"filter": tuple(LIMITS)},
+    "language": {"filter": SENTENCES},
 }
 """Which choices of which parts read a setting."""
 
@@ -44,7 +82,7 @@ def refuse_unused(method: Any) -> None:
     """Raise InvalidSetting for the first setting of ``compose`` that differs from its default and can have no effect."""
     changed = {item.name: getattr(method, item.name) for item in fields(method) if getattr(method, item.name) != item.default}
     if method.gate == "never":
-        for key in ("k", "filter", "answer"):
+        for key in _RETRIEVING:
             if key in changed:
                 raise InvalidSetting(
                     f"setting {key!r}: got {changed[key]}, but gate=never retrieves nothing, so that it would have no effect; "
@@ -62,60 +100,93 @@ def refuse_unused(method: Any) -> None:
             raise InvalidSetting(f"setting {key!r}: got {got}, but {chosen} has no use for it; expected {expected}.")
 
 
-OtherGate = Literal["never", "always", "learned"]
+def require_learnt(method: Any) -> None:
+    """Raise InvalidSetting for a part of ``compose`` that goes by training questions and has none."""
+    for part in ("gate", "answer"):
+        chosen = getattr(method, part)
+        source, command = _LEARNT.get(chosen, (part, ""))
+        if getattr(method, source) is None:
+            raise InvalidSetting(
+                f"setting {part!r}: got {chosen}, which goes by training questions, but {source} is not given. Give it with "
+                f"<--set {source}=FOLDER>, made by `gnothi {command}`."
+            )
+
+
+OtherGate = Literal["never", "always", "neighbours", "complexity", "learned"]
 
 
 @dataclass(frozen=True, slots=True)
 class Compose(SentenceSettings):
-    """Any gate with any filter, and a choice between the answers."""
+    """Any gate with any query, filter and way of answering."""
 
     model: LanguageModel
     retriever: Retriever
     judge: LanguageModel | None = resource("Model that judges for the filter.")
+    reranker: Reranker | None = resource("Cross-encoder for filter=rerank.")
+    graph: KnowledgeGraph | None = resource("What tells the question's entities for query=reflection.")
     reference: DemonstrationSource | None = resource("Utility reference: demonstrations for filter=utility.")
+    knowledge: KnowledgeSource | None = resource("Training questions that the model knew or not, for gate=neighbours.")
+    classifier: ComplexitySource | None = resource("What tells how much retrieval a question takes, for gate=complexity.")
     learned: GateSource | None = resource("What tells where evidence helps, for gate=learned and answer=learned.")
     gate: OtherGate | SignalName = setting(
         "always",
-        "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold; learned (cascade) "
-        "where the expected gain exceeds its price.",
+        "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold; neighbours (SKR) "
+        "and complexity (Adaptive-RAG) go by the question alone; learned (cascade) where the expected gain exceeds its price.",
     )
     gate_threshold: float | None = setting(
         None,
         "Retrieve above this uncertainty, or gain with gate=learned (none: the probe's, the one calibrated on the model, the "
         "usual one, or the learnt gate's own).",
     )
+    neighbours: int = setting(10, "gate=neighbours: training questions to compare with.", at_least=1)
+    query: Query = setting(
+        "question",
+        "Search for the question; its content words; of an answer from memory the certain words (SeaKR), all but the "
+        "improbable ones (FLARE), or questions that these answer (FLARE); the question and the uncertain claims of that answer "
+        "(SlimPLM); or the question and what the model knows about its entities (IEKR).",
+    )
+    certainty: float | None = setting(
+        None,
+        "Queries of an answer from memory: probability from which a word, or a claim, is certain (none: 0.9 for draft and "
+        "claims, 0.4 for masked and questions).",
+        at_least=0.0,
+        at_most=1.0,
+    )
     k: int = setting(5, "Passages to retrieve.", at_least=1)
     filter: Filter = setting(
         "none",
-        "Keep all; passages judged useful (KEQA); sentences graded relevant (CRAG), by PMI or log-odds (SKILL-RAG), that hold "
-        "a draft answer, share its words or make it likelier (FILCO).",
+        "Keep all; the passage of least uncertainty (SeaKR); passages judged useful (KEQA), or best by a re-ranker or shared "
+        "words (IEKR); sentences graded relevant (CRAG), by PMI or log-odds (SKILL-RAG), that hold a draft answer, share its "
+        "words or make it likelier (FILCO).",
     )
-    filter_threshold: float | None = setting(None, "Filters of sentences: keep those above this (none: 0).")
+    filter_threshold: float | None = setting(
+        None, "Filters of sentences: keep those above this (none: 0.1 for relevance, 0 for the others)."
+    )
     keep: int | None = setting(
         None,
-        "Filters of sentences: keep at most so many, 0 for all (none: 5 for relevance, 1 for FILCO's, all by PMI).",
+        "Filters of sentences, and rerank: keep at most so many, 0 for all (none: 3 for rerank, 5 for relevance, 1 for "
+        "FILCO's, all by PMI).",
         at_least=0,
     )
-    answer: Literal["read", "learned"] = setting(
+    answer: Literal["read", "surer", "learned"] = setting(
         "read",
-        "Read what was kept; or, of that answer and the one from memory, give the one that by learned is likelier right, or "
-        "neither (cascade).",
+        "Read what was kept; or of that answer and the one from memory take the surer one (SeaKR), or the one that by learned "
+        "is likelier right, or neither (cascade).",
     )
 
     name: ClassVar[str] = "compose"
     asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("filter", "pmi", "filter=relevance")
-    gating: ClassVar[GateSpec] = GateSpec("gate", "gate_threshold")
+    gating: ClassVar[GateSpec] = GateSpec("gate", "gate_threshold", learnt=("knowledge", "neighbours", "classifier"))
 
     def check_settings(self) -> None:
         refuse_unused(self)
-        for part in ("gate", "answer"):
-            if getattr(self, part) == "learned" and self.learned is None:
-                raise InvalidSetting(
-                    f"setting {part!r}: got learned, which goes by training questions, but learned is not given. Give it with "
-                    "<--set learned=FOLDER>, made by `gnothi calibrate --learn`."
-                )
-        if self._measured is not None:
-            self.gating.require(self._measured, self._gate_threshold)
+        require_learnt(self)
+        if self._measures:
+            self.gating.require(self.gate, self._gate_threshold)
+        if self.query == "claims" and self.reason is False:
+            raise InvalidSetting("setting 'query': got claims, but a short answer makes none; expected reason=true with it.")
+        if self.query == "questions":
+            require_task(self.name, self.model, ASK_FOR, "Use <--set query=masked>, or another model.")
         require(self.name, "judge", self.judge, Capabilities(scoring=self.filter in SCORED), ", or filter=utility")
 
     def check_resources(self) -> None:
@@ -126,39 +197,88 @@ class Compose(SentenceSettings):
             )
 
     @property
+    def searches_draft(self) -> bool:
+        return self.query in CERTAINTY
+
+    @property
     def needs(self) -> Capabilities:
-        scores = self.filter in SCORED and not (self.judge is not None and self.filter in JUDGED)
-        return needs_of(self._measured) | self.answering_needs | Capabilities(scoring=scores)
+        judged_elsewhere = self.judge is not None and self.filter in JUDGED
+        compares = self.filter == "uncertainty" or self.answer == "surer"
+        return (
+            needs_of(self._named)
+            | self.answering_needs
+            | needs_of("perplexity" if compares and self.signal is None else self.signal)
+            | Capabilities(logprobs=self.query in ASKED_FOR, scoring=self.filter in SCORED and not judged_elsewhere)
+        )
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
         if self.gate == "never":
             return await self.read(self.model, question)
+        prompt, memory = self.reading(question), None
         stages = Stages(self.learned, self, self.model, question, self._gate_threshold, searching=self.gate == "learned")
         if self.gate == "learned":
             drafted = await stages.draft()
             if not stages.going_on:
                 return stages.answer(drafted) if self.answer == "learned" else drafted
-        elif self._measured is not None:
-            prompt, reuses = self.reading(question), self.answer == "learned" and self._measured == self._reading_signal
-            gate = Gate(self.make_signal(self._measured), self._gate_threshold, draft=reuses)
+            memory = stages.measured
+        elif self._measures:
+            drafts = self.query in CERTAINTY or (self.answer != "read" and self._reuses)
+            gate = Gate(self._gate_signal, self._gate_threshold, draft=drafts)
             verdict = await gate(self.model, prompt, self.reply_decoding(prompt))
+            memory = verdict.measured
             if not verdict.fired:
-                return await self.answer_from(self.model, prompt, verdict.measured)
-            stages.measured = verdict.measured if reuses else None
-        found = await self.retriever.search(question.text, self.k)
+                return await self.answer_from(self.model, prompt, memory)
+        ranked = await ranked_in_turns(self.retriever, await self._queries(question, memory), self.k)
         if self.answer == "learned":
-            return await stages.better(found, self._from_passages)
-        return await self._from_passages(question, tuple(one.passage for one in found))
+            stages.measured = memory if self._reuses else None
+            return await stages.better(ranked, self._from_passages)
+        found = tuple(one.passage for one in ranked)
+        if self.answer == "read":
+            return await self._from_passages(question, found)
+        return await self._surer(question, memory, found)
+
+    # --- parts ---------------------------------------------------------------------------------------------------------
+
+    async def _queries(self, question: Question, memory: Measured | None) -> list[str]:
+        """At least one."""
+        if self.query == "question":
+            return [question.text]
+        if self.query == "keywords":
+            return [keywords(question.text)]
+        if self.query == "reflection":
+            internal = await reflect(self.model, await subjects(self.graph, question), self.max_tokens)
+            return [" ".join(expanded(question, internal).split())]
+        draft = memory.greedy if memory else await self._draft(question)
+        certainty = CERTAINTY[self.query] if self.certainty is None else self.certainty
+        if self.query == "draft":
+            return [query_from_draft(draft, question.text, certainty=certainty)]
+        if self.query == "masked":
+            return [certain_words(draft, certainty) or question.text]
+        if self.query == "claims":
+            return [question.text, *uncertain_claims(draft, certainty)]
+        drafted = sentence(draft.text)
+        passage, decoding = f"{question.text} {drafted}", self.decoding(SHORT_STOPS)
+        return await questions_about(self.model, passage, draft, certainty, decoding) or [drafted or question.text]
+
+    async def _draft(self, question: Question) -> Generation:
+        prompt = self.reading(question)
+        return await self.model.generate(prompt, self.reply_decoding(prompt))
 
     async def _from_passages(self, question: Question, found: Sequence[Passage]) -> Answer:
+        if self.filter == "uncertainty" and found:
+            choose, prompt = LeastUncertain(self._reading_signal), self.reading(question)
+            best = await choose(self.model, prompt, found, self.reply_decoding(prompt))
+            return await self.answer_from(self.model, self.reading(question, (best.passage,)), best.measured)
         return await self.read(self.model, question, await self._kept(question, found))
 
     async def _kept(self, question: Question, found: Sequence[Passage]) -> Sequence[Passage]:
-        judge, threshold = self.judge or self.model, self.filter_threshold or 0.0
-        most = LIMITS.get(self.filter) if self.keep is None else self.keep or None
+        judge = self.judge or self.model
+        threshold, most = self._limits
         if self.filter == "utility":
             return await Useful(judge, USEFUL, self.reference)(question.text, found)
+        if self.filter == "rerank":
+            return await Best(self.reranker, most)(question.text, found)
         if self.filter == "relevance":
             return await Strips(self._grades, "useful", threshold, most, self.language)(question, found)
         if self.filter in ("pmi", "log_odds"):
@@ -168,24 +288,65 @@ class Compose(SentenceSettings):
             targets = await self.draft(self.model, question, found)
             leading = Leading(self.filter, self.model, threshold, most, self.language)
             return await leading(question, ask(ANSWER, question), found, targets) if targets else found
-        return self.found(question, found)
+        return self.found(question, found) if self.query == "question" else found
 
     async def _grades(self, question: Question, passages: Sequence[Passage]) -> Sequence[float]:
         return await relevance(self.judge or self.model, USEFUL, question.text, passages)
 
+    async def _surer(self, question: Question, memory: Measured | None, found: Sequence[Passage]) -> Answer:
+        """Of the answers from memory and from the passages the one of lower uncertainty."""
+        if not found:
+            return await self._from_memory(question, memory)
+        answers = await gather(self._from_memory(question, memory), self._from_passages(question, found))
+        best = least_uncertain([Candidate.of(*one) for one in zip(("memory", "passages"), answers, strict=True)])
+        return Answer(best.text, best.rationale, best.evidence, best.score)
+
+    async def _from_memory(self, question: Question, memory: Measured | None) -> Answer:
+        """With the signal that the other answer is measured with, which may be another than the gate's."""
+        if memory is None or not self._reuses:
+            return await self.read(self.model, question)
+        return await self.answer_from(self.model, self.reading(question), memory)
+
     # --- settings ------------------------------------------------------------------------------------------------------
 
     @property
-    def _measured(self) -> SignalName | None:
-        """The gate's signal; None where the gate measures none."""
+    def _measures(self) -> bool:
+        return self.gate not in ("never", "always", "learned")
+
+    @property
+    def _named(self) -> SignalName | None:
+        """The gate's signal, where it is one that every method may have."""
         return None if self.gate in get_args(OtherGate) else self.gate
 
     @property
-    def _gate_threshold(self) -> float | None:
-        if self._measured is None and self.gate_threshold is None:
-            return self.model.profile.thresholds.get(self.gate)
-        return threshold_of(self.model.profile.thresholds, self._measured, self.gate_threshold, self.probe)
+    def _gate_signal(self) -> Signal:
+        if self.gate == "neighbours":
+            assert self.knowledge is not None
+            return LessKnown(self.knowledge, self.neighbours)
+        if self.gate == "complexity":
+            assert self.classifier is not None
+            return TakesRetrieval(self.classifier)
+        return self.make_signal(self._named)
 
     @property
-    def _reading_signal(self) -> str:
-        return self.make_signal(self.signal).name
+    def _gate_threshold(self) -> float | None:
+        if self._named is None and self.gate_threshold is None:
+            return self.model.profile.thresholds.get(self.gate, self._gate_signal.default_threshold if self._measures else None)
+        return threshold_of(self.model.profile.thresholds, self._named, self.gate_threshold, self.probe)
+
+    @property
+    def _reuses(self) -> bool:
+        """Whether what the gate measured of the answer from memory is what answers are compared by."""
+        return self.gate == "learned" or self._named == self._reading_signal.name
+
+    @property
+    def _reading_signal(self) -> Signal:
+        return self.make_signal(self.signal)
+
+    @property
+    def _limits(self) -> tuple[float, int | None]:
+        """Threshold and number of the sentences to keep: as set, else as the filter's own method has them."""
+        threshold, most = LIMITS.get(self.filter, (0.0, None))
+        if self.filter_threshold is not None:
+            threshold = self.filter_threshold
+        return threshold, most if self.keep is None else self.keep or None
