@@ -99,9 +99,7 @@ def taught() -> Drawing:
         left = 20 + 102 * group + (24 if group >= len(times) else 0)
         for number, (name, colour) in enumerate(colours.items()):
             value = never[place] if name == "never" else lines[kind, name][place]
-            d.parts.append(
-                f'<rect x="{left + 21 * number:g}" y="{210 - 180 * value:g}" width="19" height="{180 * value:g}" fill="{colour}"/>'
-            )
+            d.bar(left + 21 * number, 210 - 180 * value, 19, 180 * value, colour)
             d.text(left + 21 * number + 9, 206 - 180 * value, f"{value:.2f}".lstrip("0"), size=10)
         d.text(left + 42, 228, label, size=13)
     d.text(210, 250, "taught in each epoch, complete library", size=13)
