@@ -49,7 +49,7 @@ class Told:
         """The questions of a mask."""
         names = tuple(name for name, one in zip(self.ids, kept, strict=True) if one)
         whole = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ids"}
-        cut = {
+        cut: dict[str, Any] = {
             key: {name: values[kept] for name, values in one.items()} if isinstance(one, dict) else one[kept]
             for key, one in whole.items()
         }
@@ -212,7 +212,7 @@ def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
         for name, (mine, theirs, paid) in {BEST: scores[best], **scores}.items():
             threshold = frontier(mine, learnt.never, before.quality).best(PRICE).threshold
             searched, ours = at(threshold, theirs, test.never, after.quality)
-            one = Gated(searched * 1.0, ours, test.never, after.quality, paid + searched * after.tokens)
+            one = Gated(searched.astype(np.float64), ours, test.never, after.quality, paid + searched * after.tokens)
             found.setdefault(name, []).append(one)
     return {name: Gated(*map(np.concatenate, zip(*runs, strict=True))) for name, runs in found.items()}
 
@@ -250,10 +250,10 @@ def _method(plans: Sequence[Plan], kind: str, name: str) -> list[str]:
     """Of the questions that neither it nor rag failed on."""
     found = []
     for plan in plans:
-        mine, always = with_rag(plan, kind, "test")
+        mine, rag = with_rag(plan, kind, "test")
         ours = ran(plan, kind, name, mine.ids)
         kept = np.isfinite(ours.quality)
-        found.append([values[kept] for values in (*ours, mine.never, always.quality)])
+        found.append([values[kept] for values in (*ours, mine.never, rag.quality)])
     quality, searches, tokens, never, always = _joined(found)
     return _line(quality, never, always, float(searches.mean()), float(tokens.mean()))
 
@@ -305,13 +305,13 @@ def carried(plans: Sequence[Plan]) -> list[str]:
                 )
                 name, threshold = chosen(learnt.signals, learnt.never, before.quality)
                 searched, ours = at(threshold, test.signals[name], test.never, after.quality)
-                found.append((searched * 1.0, ours, test.never, after.quality))
+                found.append((searched.astype(np.float64), ours, test.never, after.quality))
             if found:
-                searched, ours, never, always = _joined(found)
+                searches, ours, never, always = _joined(found)
                 closed = gap_closed(ours, never, always)
                 means = [_figure(float(values.mean())) for values in (ours, never, always)]
                 lines.append(
-                    [source, target, *means, f"{searched.mean():.2f}", _figure(closed.share), _interval(closed.interval)]
+                    [source, target, *means, f"{searches.mean():.2f}", _figure(closed.share), _interval(closed.interval)]
                 )
     return table(header, lines)
 

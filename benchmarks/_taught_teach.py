@@ -119,7 +119,7 @@ def _epoch(
             counted = labels[:, 1:] != -100
             logits = model.lm_head(states[:, :-1][counted])  # of what counts alone: logits are most of the memory
         loss = torch.nn.functional.cross_entropy(logits.float(), labels[:, 1:][counted])
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_([one for group in optimizer.param_groups for one in group["params"]], 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
