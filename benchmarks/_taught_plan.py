@@ -171,7 +171,7 @@ def _row(
         gate, run = str(folder / kind / "gate"), str(folder / kind / "recorded")
         yield (
             f"stages {kind}",
-            ["eval", calibration, "--method", "direct,cascade", *asked, "--out", run],
+            ["eval", str(folder / "calibration.jsonl"), "--method", "direct,cascade", *asked, "--out", run],
         )
         yield (
             f"gate {kind}",
