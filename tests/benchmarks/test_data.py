@@ -20,6 +20,7 @@ CHECKED = {
     "learned": ["--price", "much"],
     "real": ["--part", "popqa", "--methods", "skill_rag_judge"],
     "real_self_knowledge": ["--out", "somewhere", "--sizes", "trivia"],
+    "taught": ["--seed", "0", "--methods", "nobody"],
 }
 """Benchmark → a command that it refuses, of those that look for the data."""
 LACKING = {
@@ -30,6 +31,7 @@ LACKING = {
     "learned": [],
     "real": ["--part", "popqa", "--out", "OUT"],
     "real_self_knowledge": ["--out", "OUT"],
+    "taught": ["--seed", "0", "--out", "OUT"],
 }
 """Benchmark → a command that cannot go without them."""
 
