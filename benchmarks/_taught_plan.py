@@ -152,7 +152,7 @@ def _row(
         signal, threshold = best.get(kind, ("SIGNAL", 0.0))
         more += ["--set", f"gate={signal}", "--set", f"gate_threshold={threshold!r}"]
     if row == "probe_gate" or (row == "best_signal" and best.get(kind, ("",))[0] in ("probe", "question")):
-        more += ["--set", f"signal.probe={plan.folder / 'probe'}"]
+        more += ["--set", f"signal.probe={plan.folder / 'probe'}", "--set", "reason=false"]
     if row == JUDGED:
         judge, how = str(folder / "judge"), {**SETTINGS, **TRAINING, "seed": plan.seed}
         learning = [word for key, value in how.items() for word in ("--set", f"{key}={value}")]
