@@ -29,7 +29,9 @@ CHOSEN = {
 }
 """Row → method, settings; the threshold of each is chosen on the calibration questions."""
 AS_THEY_ARE = ("flare", "skill_rag", "adaptive_rag", "ircot", "dragin")
-METHODS = (*CHOSEN, *AS_THEY_ARE, JUDGED)
+ASKED = ("semantic_entropy", "verbalised")
+"""Signals that ask further questions: each measured in a run of its own, which searches nothing."""
+METHODS = (*CHOSEN, *AS_THEY_ARE, JUDGED, *ASKED)
 SHARES = {"training": 1, "calibration": 2, "test": 2}
 """How the facts of a grade are dealt to the splits."""
 
@@ -130,6 +132,10 @@ def commands(plan: Plan, best: Mapping[str, tuple[str, float]]) -> Iterator[tupl
             out = str(folder / kind / f"rag-{name}")
             yield f"rag {kind} {name}", ["eval", str(folder / f"{name}.jsonl"), "--method", "rag", *asked, "--out", out]
     for row in plan.methods if _there(probe) else (name for name in plan.methods if name != "probe_gate"):
+        if row in ASKED:
+            measuring = ["--method", "panel", *opened, "--set", f"signal={row}", "--set", "reason=false"]
+            yield f"signal {row}", ["eval", str(folder / "some-test.jsonl"), *measuring, "--out", str(folder / row)]
+            continue
         for kind in plan.libraries:
             yield from _row(plan, kind, row, opened, best)
 

@@ -13,7 +13,7 @@ from benchmarks._real_plan import METRIC, PRICE
 from benchmarks._real_tables import SPLITS, TARGETS, _figure, _interval
 from benchmarks._shared import table
 from benchmarks._taught_facts import GRADES
-from benchmarks._taught_plan import METHODS, Plan
+from benchmarks._taught_plan import ASKED, METHODS, Plan
 from benchmarks.guarantee import measure
 from gnothi.calibration.compare import read
 from gnothi.calibration.replay import Floats, Mask
@@ -277,19 +277,29 @@ def _line(ours: Floats, never: Floats, always: Floats, searches: float | None, t
 
 
 def signals(plans: Sequence[Plan]) -> list[str]:
-    """AUROC for a wrong answer from memory: of all test questions, of each data set, and within each grade."""
+    """AUROC for a wrong answer from memory: of all test questions, of each data set, and within each grade. Signals that ask
+    further questions were measured on some of the test questions."""
     every = [told(plan, "test") for plan in plans if (plan.folder / "memory-test" / "done").is_file()]
     names = sorted(set.intersection(*(set(one.signals) for one in every)))
-    columns = [(one.part, one.taught, one.never, *(one.signals[name] for name in names)) for one in every]
-    part, taught, never, *values = (np.concatenate(one) for one in zip(*columns, strict=True))
+    found = {name: [(one.part, one.taught, one.never, one.signals[name]) for one in every] for name in names}
+    found |= {name: asked for name in ASKED if (asked := [_asked(plan, name) for plan in plans if _done(plan, "", name)])}
     parts = plans[0].parts
-    header = ["signal", "all", "95 % interval", *parts, *(f"{grade} times" for grade in GRADES)]
+    header = ["signal", "n", "all", "95 % interval", *parts, *(f"{grade} times" for grade in GRADES)]
     lines = []
-    for name, scores in zip(names, values, strict=True):
-        cells = [_figure(auroc(scores, never < 1)), _interval(auroc_interval(scores, never < 1))]
+    for name, columns in found.items():
+        part, taught, never, scores = _joined(columns)
+        cells = [f"{len(never)}", _figure(auroc(scores, never < 1)), _interval(auroc_interval(scores, never < 1))]
         masks = [*(part == one for one in parts), *(taught == grade for grade in GRADES)]
         lines.append([name, *cells, *(_figure(auroc(scores[one], never[one] < 1)) for one in masks)])
     return table(header, lines)
+
+
+def _asked(plan: Plan, name: str) -> tuple[Any, Floats, Floats, Floats]:
+    """(part, taught, never, uncertainty) of a signal that was measured in a run of its own."""
+    rows = [row for row in rows_of(plan, "", name) if not row.failed]
+    scores = [np.inf if row.uncertainty is None else row.uncertainty for row in rows]
+    taught, never = [float(row.metadata["taught"]) for row in rows], [row.metrics[METRIC] for row in rows]
+    return np.array([row.metadata["part"] for row in rows]), np.array(taught), np.array(never), np.array(scores)
 
 
 def carried(plans: Sequence[Plan]) -> list[str]:
