@@ -26,7 +26,7 @@ CLOSE = 1e-3
 _LENGTHS = (5, 23, 70)
 _NEW, _PIECE, _SHARED = 20, 16, 100
 _SITES: tuple[Site, ...] = ("residual", "ffn")
-_POSITIONS = ("fed_eos", "last", "predicting")
+_POSITIONS = ("fed_eos", "predicting")
 _TASK = Task("answer")
 
 

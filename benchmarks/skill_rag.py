@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from benchmarks._shared import leave_out_of_collection, machine, publish, say, shown, table
 
 PARTS = ("filter", "accuracy", "speed", "report")
-TASKS = {"know": ("know", False), "know, odds": ("know", True), "useful": ("useful", False)}
-"""What the filter asks, and whether it goes by the gain in log-odds."""
+TASKS = ("know", "useful")
+"""What the filter asks."""
 KEEP = 0.97
 TRAINING = 300
 Floats = NDArray[np.float64]
@@ -58,8 +58,7 @@ async def scored(model: Any, retriever: Any, questions: Sequence[Any], task: str
     from gnothi.filtering.sentences import sentences_of
     from gnothi.methods.steps.prompts import TASKS as ALL
 
-    asked, odds = TASKS[task]
-    judge = Informative(model, ALL[asked], odds=odds)
+    judge = Informative(model, ALL[task])
 
     async def one(question: Any) -> tuple[list[float], list[bool]]:
         found = [found.passage for found in await retriever.search(question.text, k)]
@@ -138,8 +137,7 @@ async def accuracy_part(model: Any, retriever: Any, given: argparse.Namespace) -
     chosen = {task: greatest(*await scored(model, retriever, train, task, given.k)) for task in given.task}
     runs: dict[str, tuple[str, dict[str, object]]] = {"rag": ("rag", {"k": given.k}), "direct": ("direct", {})}
     for task, threshold in chosen.items():
-        asked, odds = TASKS[task]
-        settings: dict[str, object] = {"k": given.k, "task": asked, "odds": odds}
+        settings: dict[str, object] = {"k": given.k, "task": task}
         runs[f"skill_rag, {task} > 0"] = ("skill_rag", settings)
         runs[f"skill_rag, {task} > {threshold:.3f}"] = ("skill_rag", settings | {"threshold": threshold})
     if given.only_filters:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gnothi.notebook import listing
 
 Site = Literal["ffn", "residual"]
-Position = Literal["fed_eos", "last", "predicting"]
+Position = Literal["fed_eos", "predicting"]
 Finish = Literal["eos", "stop", "length"]
 
 
@@ -269,7 +269,7 @@ class StateSpec:
     ``site``: ``ffn`` is the output of the feed-forward block before the residual is added, ``residual`` the layer's output.
     ``position``: ``fed_eos`` replaces the token that ended the continuation (end of sequence, the one that completed a stop
     string, or the last one at the length limit) by the end-of-sequence token, feeds it and takes its state, as SeaKR's code
-    does; ``last`` takes the state at that ending token itself; ``predicting`` that of the position which predicted it.
+    does; ``predicting`` takes that of the position which predicted it.
     """
 
     layer: int | float | None = None

@@ -122,7 +122,7 @@ def measured(right: tuple[bool, ...], scores: tuple[float | None, ...], **values
             "panel",
             number,
             is_right,
-            signals={"gram": {"score": score, **cost}, "gram.residual.last": {"score": number, **cost}},
+            signals={"gram": {"score": score, **cost}, "gram.residual": {"score": number, **cost}},
             **values,
         )
         for number, (is_right, score) in enumerate(zip(right, scores, strict=True))
@@ -140,13 +140,13 @@ def test_signals_of_a_panel_are_held_against_its_own_answers(tmp_path: Path) -> 
     assert found.names == ("panel", "rag")
     assert [(one.name, one.method, one.truth) for one in found.signals] == [
         ("panel: gram", "panel", "panel"),
-        ("gram.residual.last", "panel", "panel"),
+        ("gram.residual", "panel", "panel"),
         ("seakr: gram", "seakr", "panel"),
     ]
     first, second, _ = found.signals
     assert first.values.tolist() == [0.1, math.inf, -3.0]
     assert first.wrong.tolist() == [False, True, False]
-    assert (second.signal, second.settings["signal.site"], second.settings["signal.position"]) == ("gram", "residual", "last")
+    assert (second.signal, second.settings["signal.site"]) == ("gram", "residual")
     assert first.signal == "gram"
     assert "signal.site" not in first.settings
     assert set(found.others) == {"cot", "seakr"}

@@ -29,7 +29,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 REPLY = {"max_tokens", "reason"}
 SAMPLED = {"signal.samples", "signal.temperature", "signal.top_k", "signal.top_p"}
-STATE = {"signal.layer", "signal.site", "signal.position"}
+STATE = {"signal.layer", "signal.site"}
 
 
 def calibration_of(path: Path, signal: str = "gram", settings: Mapping[str, Any] | None = None, **more: Any) -> Path:
@@ -124,7 +124,7 @@ def test_the_panels_scores_are_those_of_a_gate(
         ("gram", ("signal.samples=4",)),
         ("perplexity", ()),
         ("question", (f"signal.probe={probe}",)),
-        ("gram.residual.last", ("signal.samples=4", "signal.site=residual", "signal.position=last")),
+        ("gram.residual", ("signal.samples=4", "signal.site=residual")),
     ):
         gnothi_json("calibrate", run, "--signal", measured, "--out", out)
         signal = measured.partition(".")[0]

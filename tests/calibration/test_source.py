@@ -69,7 +69,7 @@ def test_what_a_record_does_not_say_is_told_to_it() -> None:
 
 
 PANEL_AND_GATES = (
-    ("panel", "gram"), ("panel", "gram.residual.last"), ("panel", "energy"), ("seakr", "gram"), ("compose", "energy"),
+    ("panel", "gram"), ("panel", "gram.residual"), ("panel", "energy"), ("seakr", "gram"), ("compose", "energy"),
 )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ PANEL_AND_GATES = (
         ("panel", "panel: gram", ("panel", "panel: gram")),
         (None, "seakr: gram", ("seakr", "seakr: gram")),
         ("seakr", None, ("seakr", "seakr: gram")),
-        (None, "gram.residual.last", ("panel", "gram.residual.last")),
+        (None, "gram.residual", ("panel", "gram.residual")),
         ("panel", "energy", ("panel", "panel: energy")),
     ],
 )

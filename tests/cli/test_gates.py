@@ -212,14 +212,14 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     assert max(len(line) for line in shown.splitlines() if not line.startswith("run: ")) <= 80
     (found,) = gnothi_json("calibrate", "--replay", run)
     assert found["names"] == {"never": "panel", "always": "rag"}
-    assert len(found["signals"]) == 14
+    assert len(found["signals"]) == 10
     code, shown, _ = gnothi("calibrate", run, "--out", out)
     assert code == 0
     assert shown.partition(":")[0] in found["signals"]  # the most valuable one
-    made = gnothi_json("calibrate", run, "--signal", "gram.residual.last", "--out", out)
+    made = gnothi_json("calibrate", run, "--signal", "gram.residual", "--out", out)
     assert made["gate"]["signal"] == "gram"
-    assert (made["gate"]["settings"]["signal.site"], made["gate"]["settings"]["signal.position"]) == ("residual", "last")
-    place = ("--set", "signal.site=residual", "--set", "signal.position=last")
+    assert made["gate"]["settings"]["signal.site"] == "residual"
+    place = ("--set", "signal.site=residual")
     given = ("--calibration", out, *samples)
     code, shown, _ = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *place, *given, "--json")
     assert code == 0

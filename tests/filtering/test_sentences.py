@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.filtering.sentences import Sentence, choose, rejoined, sentences_of, split
+from gnothi.filtering.sentences import choose, rejoined, sentences_of, split
 from gnothi.types import Passage
 
 TABLE = "Bridges by length:\n\n| name | length |\n|---|---|\n| St. Ann. Old | 3.5 km |\n| Vesk | 2 km |\n\nBoth are old."
@@ -69,25 +69,7 @@ def test_a_passage_keeps_its_kept_sentences_and_its_form() -> None:
     assert rejoined([]) == ()
 
 
-P, Q = Passage("p", ""), Passage("q", "")
-SENTENCES = [Sentence(P, 0, "a"), Sentence(P, 1, "b"), Sentence(P, 2, "c"), Sentence(Q, 0, "d"), Sentence(Q, 1, "e")]
-SCORES = [0.5, 2.0, 1.0, -1.0, -0.5]
-
-
-@pytest.mark.parametrize(
-    ("at_least", "per_passage", "expected"),
-    [
-        (0, None, (1, 2, 0)),
-        (0, 2, (1, 2)),
-        (4, None, (1, 2, 0, 4)),
-        (4, 1, (1, 4)),  # the limit of a passage comes first
-        (9, None, (1, 2, 0, 4, 3)),
-    ],
-)
-def test_which_sentences_are_chosen(at_least: int, per_passage: int | None, expected: tuple[int, ...]) -> None:
-    assert choose(SENTENCES, SCORES, lambda score: score > 0, at_least, per_passage) == expected
-
-
-def test_the_best_one_where_none_is_good_enough() -> None:
-    assert choose(SENTENCES, SCORES, lambda score: score > 9, at_least=1) == (1,)
-    assert choose(SENTENCES, SCORES, lambda score: score > 9) == ()
+def test_sentences_are_chosen_best_first() -> None:
+    scores = [0.5, 2.0, 1.0, -1.0, 2.0]
+    assert choose(scores, lambda score: score > 0) == (1, 4, 2, 0)
+    assert choose(scores, lambda score: score > 9) == ()

@@ -37,9 +37,7 @@ ABLATIONS: dict[str, dict[str, object]] = {
     "rationales": {"strategy": "rationales"},
     "knowledge": {"strategy": "knowledge"},
     "steps": {"rationale_score": "steps"},
-    "residual": {
-        f"signal.{key}": one for key, one in {"site": "residual", "position": "last", "layer": 2, "samples": 5}.items()
-    },
+    "residual": {"signal.site": "residual", "signal.layer": 2, "signal.samples": 5},
     "simple": {"form": "simple", "max_tokens": 60},
 }
 
@@ -171,15 +169,15 @@ class TestSkillRAG(MethodConformance):
     are judged by their use."""
 
     name = "skill_rag"
-    settings: ClassVar = {"k": 30, "task": "useful", "at_least": 60}
+    settings: ClassVar = {"k": 30, "task": "useful", "threshold": -999.0}
 
 
 class TestSkillRAGShort(TestSkillRAG):
-    settings: ClassVar = {"k": 30, "at_least": 60, "reason": False, "normalise": True, "titles": False}
+    settings: ClassVar = {"k": 30, "threshold": -999.0, "reason": False, "titles": False}
 
 
 class TestSkillRAGGated(TestSkillRAG):
-    settings: ClassVar = {"k": 30, "at_least": 60, "gate": "self_report"}
+    settings: ClassVar = {"k": 30, "threshold": -999.0, "gate": "self_report"}
 
 
 class TestFilco(MethodConformance):

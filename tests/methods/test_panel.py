@@ -56,30 +56,25 @@ async def test_the_answer_is_that_of_a_method_from_memory(reason: bool, other: s
     assert answer == (await answered(other, signal=signal, **measuring(samples=5)))[0]
 
 
-async def test_every_signal_at_every_place() -> None:
+async def test_every_signal_at_every_site() -> None:
     _, scores = await answered("panel", reason=True, **measuring(samples=6, layer=1))
-    elsewhere = [
-        f"gram.{site}.{position}" for site in SITES for position in POSITIONS if (site, position) != ("ffn", "fed_eos")
-    ]
     expected = [name for name in registry.within(EVERYTHING) if name not in ASKING]
     place = expected.index("gram") + 1
-    assert list(scores) == [*expected[:place], *elsewhere, *expected[place:]]
+    assert list(scores) == [*expected[:place], "gram.residual", *expected[place:]]
     model = Traced(Seeded(Scripted(script)))
     for name, score in scores.items():
         if name.startswith("gram"):
-            settings = place_of(name)[1]
-            where: Any = {key: settings[f"signal.{key}"] for key in ("site", "position") if f"signal.{key}" in settings}
-            spec = replace(StateSpec(1), **where)
+            spec = StateSpec(1, "residual" if name == "gram.residual" else "ffn")
             measured = await Gram(Sampling(6), spec).measure(model, ask(REASON, QUESTION), Decoding(100, stop=CHAIN_STOPS))
             assert score == pytest.approx(measured.uncertainty), name
 
 
 async def test_the_place_that_is_set_has_the_plain_name() -> None:
-    _, scores = await answered("panel", **measuring(site="residual", position="last"))
-    assert "gram.ffn.fed_eos" in scores
-    assert "gram.residual.last" not in scores
+    _, scores = await answered("panel", **measuring(site="residual"))
+    assert "gram.ffn" in scores
+    assert "gram.residual" not in scores
     assert place_of("gram") == ("gram", {"form": "simple"})
-    assert place_of("gram.ffn.fed_eos") == ("gram", {"form": "simple", "signal.site": "ffn", "signal.position": "fed_eos"})
+    assert place_of("gram.ffn") == ("gram", {"form": "simple", "signal.site": "ffn"})
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
     ("rag", {"signal": "ln_entropy"}),
     ("ircot", {"max_steps": 2}),
     ("seakr", {"max_steps": 2}),
-    ("seakr", {"max_steps": 1, "signal.site": "residual", "signal.position": "predicting", "signal.layer": 0}),
+    ("seakr", {"max_steps": 1, "signal.site": "residual", "signal.layer": 0}),
     ("seakr", {"max_steps": 2, "signal": "energy", "threshold": -3.0}),
     ("seakr", {"form": "simple", "reason": False}),
     ("seakr", {"max_steps": 2, "signal": "consistency"}),

@@ -44,7 +44,7 @@ async def test_everything_comes_back_as_it_was(model: Scripted, store: Store) ->
     wrapped = cached(model, store)
 
     async def all_calls() -> list[Any]:
-        samples = await wrapped.sample(PROMPT, 3, WARM, [StateSpec(1, "residual", "last"), StateSpec(2)])
+        samples = await wrapped.sample(PROMPT, 3, WARM, [StateSpec(1, "residual"), StateSpec(2)])
         looked = await wrapped.states(PROMPT, [StateSpec(1, "ffn", "predicting"), StateSpec(3, "ffn", "predicting")])
         return [
             looked.prompt_tokens,

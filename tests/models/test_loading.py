@@ -140,7 +140,7 @@ def test_a_model_without_an_end_token_still_samples(folder: Path) -> None:
         decoding = Decoding(max_tokens=4, temperature=1.0)
         with refused(UsageError):
             await model.sample(PROMPT, 2, decoding, [StateSpec()])
-        samples = await model.sample(PROMPT, 2, decoding, [StateSpec(position="last")])
+        samples = await model.sample(PROMPT, 2, decoding, [StateSpec(position="predicting")])
         assert [one.finish for one in samples.generations] == ["length", "length"]
         await model.aclose()
 

@@ -346,7 +346,7 @@ def network_that_thinks(special: bool) -> tuple[ThinksFirst, TransformersBackend
 def test_a_network_thinks_then_answers(thinking_network: tuple[ThinksFirst, TransformersBackend, Any]) -> None:
     model, backend, tokenizer = thinking_network
     prompt = Prompt(Task("answer"), "who is w1 ?")
-    spec = StateSpec(position="last")
+    spec = StateSpec(position="predicting")
     decoding = Decoding(max_tokens=5, temperature=1.0, top_k=0, seed=3)
     found = asyncio.run(model.sample(prompt, 24, decoding, [spec]))
     assert {one.thought_cut for one in found.generations} == {True, False}

@@ -34,7 +34,7 @@ def model() -> LanguageModel:
 def all_signals(samples: int = 7) -> dict[str, Signal]:
     probe = probe_saying(0.8, 0.3)
     found = {name: registry.create(name, Sampling(samples), probe=probe, count=meeting) for name in registry.names()}
-    elsewhere = StateSpec(2, "residual", "last")
+    elsewhere = StateSpec(2, "residual", "predicting")
     return {**found, "gram elsewhere": Gram(Sampling(samples), elsewhere), "gram of few": Gram(Sampling(3), elsewhere)}
 
 

@@ -67,7 +67,7 @@ def resources(**beside: object) -> dict[str, Any]:
 WAYS: list[tuple[str, str, dict[str, object]]] = [
     ("seakr", "signal", {"form": "simple"}),
     ("compose", "gate", {}),
-    ("skill_rag", "gate", {"at_least": 1}),
+    ("skill_rag", "gate", {"threshold": -9.0}),
     ("slimplm", "judgement", {}),
     ("rag", "signal", {}),
 ]

@@ -49,9 +49,9 @@ class Strips:
     async def __call__(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         sentences = sentences_of(passages, self.language)
         grades = await self.grade(question, [sentence.passage for sentence in sentences])
-        best = choose(sentences, grades, lambda grade: grade >= self.threshold)
+        best = choose(grades, lambda grade: grade >= self.threshold)
         if sentences and not best:
-            best = fall_back(choose(sentences, grades, lambda _: True), self.kind, question, grades, self.threshold)
+            best = fall_back(choose(grades, lambda _: True), self.kind, question, grades, self.threshold)
         kept = sorted(best[: self.most])
         events.emit(filtered(self.kind, question, sentences, grades, set(kept), self.threshold))
         return rejoined(sentences[place] for place in kept)

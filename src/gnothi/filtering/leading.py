@@ -59,7 +59,7 @@ class Leading:
         """``targets`` holds at least one answer to look for."""
         sentences = sentences_of(passages, self.language)
         scores = await self._scores(question, prompt, sentences, targets)
-        best = choose(sentences, scores, self._passes)
+        best = choose(scores, self._passes)
         kept = sorted(best[: self.spans])
         events.emit(filtered(self.measure, question, sentences, scores, set(kept), self.threshold))
         if not kept:

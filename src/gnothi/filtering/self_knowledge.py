@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import numpy as np
-
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.filtering.sentences import LANGUAGE, Sentence, choose, rejoined, sentences_of
@@ -27,29 +25,22 @@ class Informative:
 
     With the task ``know`` the score is the PMI. Any other ``task`` is one about a passage, which has no answer without one:
     then it is the log-odds, log P("Yes" | s, question) - log P("No" | s, question), above 0 where yes is likelier than no.
-    ``odds``: the score is the gain in log-odds of Yes against No, which a sentence can raise even where P("Yes") is near 1.
-    ``normalise``: P("Yes") of the PMI among "Yes" and "No" instead of among all texts. ``titles``: a sentence is shown under
-    its passage's title. They stay in their order. At least ``at_least`` sentences are kept, of one
-    passage at most ``per_passage``, in all at most ``most``; a passage of which nothing is kept is dropped. Emits Filtered with
-    kind ``pmi``, ``log_odds`` or the task's name.
+    ``titles``: a sentence is shown under its passage's title. They stay in their order. At most ``most`` are kept; a passage
+    of which nothing is kept is dropped. Emits Filtered with kind ``pmi`` or the task's name.
     """
 
     judge: LanguageModel
     task: Task = KNOW
     threshold: float = 0.0
-    normalise: bool = False
     titles: bool = True
-    at_least: int = 0
-    per_passage: int | None = None
     language: str = LANGUAGE
     most: int | None = None
-    odds: bool = False
 
     async def __call__(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         sentences = sentences_of(passages, self.language)
         scores = await self.scores(question, sentences)
-        best = choose(sentences, scores, lambda score: score > self.threshold, self.at_least, self.per_passage)[: self.most]
-        kind = self.task.name if self.task.name != KNOW.name else "log_odds" if self.odds else "pmi"
+        best = choose(scores, lambda score: score > self.threshold)[: self.most]
+        kind = "pmi" if self.task.name == KNOW.name else self.task.name
         events.emit(filtered(kind, question, sentences, scores, set(best), self.threshold))
         return rejoined(sentences[place] for place in sorted(best))
 
@@ -61,35 +52,23 @@ class Informative:
         shown = [replace(alone, passages=(self._shown(sentence),)) for sentence in sentences]
         if self.task.name != KNOW.name:
             return await gather(*(self._log_odds(prompt) for prompt in shown))
-        ask = self._log_odds if self.odds else self._log_yes
-        before, *after = await gather(*(ask(prompt) for prompt in (alone, *shown)))
+        before, *after = await gather(*(self._log_yes(prompt) for prompt in (alone, *shown)))
         return [pmi(one, before) for one in after]
 
     def _shown(self, sentence: Sentence) -> Passage:
         return sentence.passage if self.titles else replace(sentence.passage, title="")
 
     async def _log_yes(self, prompt: Prompt) -> float:
-        if not self.normalise:
-            return (await self.judge.score(prompt, (AFFIRMATIVE,)))[0].logprob
-        yes, no = await self._replies(prompt)
-        return log_share(yes, no)
+        return (await self.judge.score(prompt, (AFFIRMATIVE,)))[0].logprob
 
     async def _log_odds(self, prompt: Prompt) -> float:
-        return pmi(*await self._replies(prompt))
-
-    async def _replies(self, prompt: Prompt) -> tuple[float, float]:
         yes, no = await self.judge.score(prompt, (AFFIRMATIVE, NEGATIVE))
-        return yes.logprob, no.logprob
+        return pmi(yes.logprob, no.logprob)
 
 
 def pmi(informed: float, uninformed: float) -> float:
     """The difference of two log-probabilities; 0 where both are impossible."""
     return 0.0 if informed == uninformed else informed - uninformed
-
-
-def log_share(one: float, other: float) -> float:
-    """The log-probability of ``one`` among the two; log 1/2 where both are impossible."""
-    return math.log(0.5) if one == other == -math.inf else one - float(np.logaddexp(one, other))
 
 
 def filtered(

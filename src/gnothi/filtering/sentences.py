@@ -60,32 +60,9 @@ def rejoined(kept: Iterable[Sentence]) -> tuple[Passage, ...]:
     return tuple(replace(source, text=text) for source, text in texts.items())
 
 
-def choose(
-    sentences: Sequence[Sentence],
-    scores: Sequence[float],
-    keep: Callable[[float], bool],
-    at_least: int = 0,
-    per_passage: int | None = None,
-) -> tuple[int, ...]:
-    """Places of the sentences whose score is one to ``keep``, best first; ties go to the first.
-
-    Of each passage at most ``per_passage`` are taken, the best ones. Fewer than ``at_least`` are made up from the others, best
-    first, within that limit.
-    """
-    ranked = sorted(range(len(sentences)), key=lambda place: -scores[place])
-    taken: list[int] = []
-    room: dict[Passage, int] = {}
-    for wanted in (True, False):
-        for place in ranked:
-            if keep(scores[place]) is not wanted or (not wanted and len(taken) >= at_least):
-                continue
-            source = sentences[place].source
-            left = room.get(source, per_passage)
-            if left is None or left > 0:
-                taken.append(place)
-                room |= {} if left is None else {source: left - 1}
-    rank = {place: number for number, place in enumerate(ranked)}
-    return tuple(sorted(taken, key=rank.__getitem__))
+def choose(scores: Sequence[float], keep: Callable[[float], bool]) -> tuple[int, ...]:
+    """Places of the sentences whose score is one to ``keep``, best first; ties go to the first."""
+    return tuple(place for place in sorted(range(len(scores)), key=lambda place: -scores[place]) if keep(scores[place]))
 
 
 def _split(text: str, language: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from gnothi.signals.base import Asked, Measured, Signal
 from gnothi.signals.kinds.gram import Gram
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.panel import Panel
-from gnothi.types import Answer, Position, Question, Site
+from gnothi.types import Answer, Question, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class EverySignal(ReaderSettings):
     The answer is that of ``cot``, or of ``direct`` with ``reason=false``: what stands for never retrieving when the recorded
     scores are replayed as gates. Signals that the model, or the settings, cannot give are left out, and those that ask further
     questions (``Asked``), but for the one that ``signal`` names. ``gram`` is measured at the
-    place that the settings name, and at all other sites and positions as ``gram.SITE.POSITION``.
+    site that the settings name, and at the other one as ``gram.SITE``.
     """
 
     model: LanguageModel
@@ -54,17 +54,16 @@ class EverySignal(ReaderSettings):
 
 
 def _elsewhere(gram: Gram) -> dict[str, Signal]:
-    """The signal at every other site and position, in the same layer."""
-    places = ((site, position) for site in get_args(Site) for position in get_args(Position))
+    """The signal at the other site, in the same layer."""
     return {
-        f"{gram.name}.{site}.{position}": replace(gram, state=replace(gram.state, site=site, position=position))
-        for site, position in places
-        if (site, position) != (gram.state.site, gram.state.position)
+        f"{gram.name}.{site}": replace(gram, state=replace(gram.state, site=site))
+        for site in get_args(Site)
+        if site != gram.state.site
     }
 
 
 def place_of(measured: str) -> tuple[str, Mapping[str, object]]:
     """The signal behind a name of the panel's, and the settings that give another method the same scores: a ``form`` that takes
     a question as it is, where a method has several, and where states are taken, if elsewhere than the panel's settings say."""
-    name, *place = measured.split(".")
-    return name, {"form": "simple"} | dict(zip(("signal.site", "signal.position"), place, strict=False))
+    name, *site = measured.split(".")
+    return name, {"form": "simple"} | dict(zip(("signal.site",), site, strict=False))

@@ -33,16 +33,7 @@ class SkillRAG(GatedSettings):
     task: Literal["know", "useful"] = setting(
         "know", "What Yes answers: do you know? By PMI; for a model not trained to say so: is this useful? By log-odds."
     )
-    odds: bool = setting(
-        False,
-        "With task=know: the gain in log-odds of Yes against No, not in log P(Yes), which has no room where that is near 1.",
-    )
-    normalise: bool = setting(False, "P(Yes) among Yes and No; false: among all texts.")
     titles: bool = setting(True, "Show a sentence under the title of its passage.")
-    at_least: int = setting(
-        0, "Keep at least so many sentences; 1: the best one where none is above the threshold.", at_least=0
-    )
-    per_passage: int | None = setting(None, "Keep at most so many sentences of a passage (none: all).", at_least=1)
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "skill_rag"
@@ -70,14 +61,4 @@ class SkillRAG(GatedSettings):
 
     @property
     def _filter(self) -> Informative:
-        return Informative(
-            self.judge or self.model,
-            TASKS[self.task],
-            self.threshold,
-            self.normalise,
-            self.titles,
-            self.at_least,
-            self.per_passage,
-            self.language,
-            odds=self.odds,
-        )
+        return Informative(self.judge or self.model, TASKS[self.task], self.threshold, self.titles, self.language)

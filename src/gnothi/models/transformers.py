@@ -356,8 +356,8 @@ class TransformersBackend(ContinuousBackend):
             self._network.hooks.resolve(spec)  # which says why
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
-                f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
-                "use position 'last' or 'predicting'."
+                f"hidden states at a fed end of sequence: {self.name} has no end-of-sequence token. "
+                "Use a signal without hidden states, such as perplexity (in Python: StateSpec(position='predicting'))."
             )
         return self._network.hooks.resolve(spec)
 

@@ -25,7 +25,7 @@ SECTION = "signal"
 PROBE = f"{SECTION}.probe"
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "sampling": ("samples", "temperature", "top_k", "top_p"),
-    "state": ("layer", "site", "position"),
+    "state": ("layer", "site"),
     "alpha": ("alpha",),
     "probe": ("probe",),
     "entailment": ("entailment",),

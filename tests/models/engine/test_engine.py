@@ -25,7 +25,7 @@ from gnothi.types import Decoding, Samples, StateSpec
 from tests.models.tiny import backend_of, build_model
 
 LONG = replace(WARM, max_tokens=30)
-SEVERAL = (StateSpec(), StateSpec(0, "residual", "last"), StateSpec(None, "residual", "predicting"))
+SEVERAL = (StateSpec(), StateSpec(0, "residual"), StateSpec(None, "residual", "predicting"))
 REQUESTS: list[Request] = [
     Continue(prompt, n, decoding, hidden)
     for prompt in PROMPTS

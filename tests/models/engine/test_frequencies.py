@@ -73,7 +73,7 @@ def check_samples(samples: Any, prompt: Prompt, tokenizer: Any) -> list[int]:
 @pytest.mark.parametrize("path", PATHS)
 def test_company_changes_nothing(path: Attention, tokenizer: Any) -> None:
     decoding = Decoding(24, temperature=1.0, seed=SEED)
-    spec = StateSpec(site="residual", position="last")
+    spec = StateSpec(site="residual", position="fed_eos")
     asked = {prompt: Continue(prompt, 4, decoding, (spec,)) for prompt in (SHORT, NEAR, LONG)}
     alone = {prompt: backend_of(network(), tokenizer, attention=path).run([one])[0] for prompt, one in asked.items()}
     backend = backend_of(network(), tokenizer, attention=path)

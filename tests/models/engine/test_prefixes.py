@@ -221,7 +221,7 @@ def test_demonstrations_are_read_once(tokenizer: Any, llama: Any, monkeypatch: p
     assert sum(read) == 20
 
 
-@pytest.mark.parametrize(("position", "times"), [("fed_eos", 1), ("last", 1), ("predicting", 2)])
+@pytest.mark.parametrize(("position", "times"), [("fed_eos", 1), ("predicting", 2)])
 def test_samples_that_come_after_the_greedy_answer_do_not_read_its_prompt_again(
     position: Position, times: int, tokenizer: Any, llama: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,7 +43,7 @@ def test_states_of_prompts_that_are_read_in_chunks(tokenizer: Any, tmp_path: Pat
     async def check() -> None:
         model = load_model(f"vllm:{tmp_path}", replace(SETTINGS, renderer="tagged"))
         prompts = [replace(PROMPTS[0], question="w1 w2 w3 w4 w5 ? " * number) for number in range(1, 12)]
-        specs = [StateSpec(1, "ffn", "last"), StateSpec(2, "residual", "last")]
+        specs = [StateSpec(1), StateSpec(2, "residual")]
         results = await gather(*(model.sample(prompt, 1, GREEDY, [spec]) for prompt in prompts for spec in specs))
         for number, samples in enumerate(results):
             spec = specs[number % 2]

@@ -106,7 +106,7 @@ class TestConformance(NetworkConformance):
             await asyncio.sleep(0.03)
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        await running.sample(PROMPTS[0], 1, WARM, [StateSpec(), StateSpec(0, "residual", "last")])
+        await running.sample(PROMPTS[0], 1, WARM, [StateSpec(), StateSpec(0, "residual")])
         engine = backend_of(running)._engine
         numbers, hooks = range(next(backend_of(running)._numbers)), backend_of(running)._hooks.values()
         keys = [(number, *hook) for number in numbers for hook in hooks]

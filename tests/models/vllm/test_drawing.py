@@ -62,7 +62,7 @@ def test_probabilities_that_are_no_numbers(tokenizer: Any) -> None:
     assert "{'dtype': 'float32'}" in str(result)
 
 
-@pytest.mark.parametrize(("position", "sequence"), [("fed_eos", (7, 8, 3)), ("last", (7, 8, 9)), ("predicting", (7, 8))])
+@pytest.mark.parametrize(("position", "sequence"), [("fed_eos", (7, 8, 3)), ("predicting", (7, 8))])
 def test_the_sequence_that_is_fed_again_ends_where_the_state_is(position: Position, sequence: tuple[int, ...]) -> None:
     assert position in get_args(Position)
     assert fed((7,), Drawn(Generation("x"), (8, 9)), position, (3, 5)) == sequence

@@ -62,13 +62,13 @@ def test_refusals_and_falsehoods() -> None:
 def test_signals_side_by_side_and_what_was_left_out() -> None:
     gauges = {
         "consistency": {"score": 0.2, "model_calls": 1, "prompt_tokens": 12, "generated_tokens": 338},
-        "gram.residual.predicting": {"score": -6.0, "model_calls": 1, "prompt_tokens": 12, "generated_tokens": 338},
+        "gram.residual": {"score": -6.0, "model_calls": 1, "prompt_tokens": 12, "generated_tokens": 338},
     }
     text = shown([row("panel", n, right=n % 2 == 0, signals=gauges) for n in range(40)])
     assert max(len(line) for line in text.splitlines()) <= 80
     flat = " ".join(text.split())
     assert "which of panel's own answers are wrong (20 of 40; 95 % intervals)" in flat
-    assert "gram.residual.predicting .500" in flat
+    assert "gram.residual .500" in flat
     assert "left out, because the model or a resource lacks what they need: " in flat
     assert "gram (hidden_states)" in flat
 

@@ -18,7 +18,7 @@ from gnothi.signals.entailment import Entailment
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.probe import Probe
 from gnothi.signals.registry import PROBE, SECTION
-from gnothi.types import Answer, Capabilities, Decoding, Position, Question, Site, StateSpec
+from gnothi.types import Answer, Capabilities, Decoding, Question, Site, StateSpec
 
 T = TypeVar("T")
 
@@ -127,9 +127,6 @@ class Measuring:
         at_least=0,
     )
     site: Site = setting("ffn", "Hidden states: feed-forward output before the residual is added, or the layer's output.")
-    position: Position = setting(
-        "fed_eos", "Hidden states: at a fed end of sequence, the last token, or the one predicting it."
-    )
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
@@ -145,7 +142,7 @@ class Measuring:
         if name is None:
             return Perplexity()
         sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
-        state, corpus = StateSpec(self.layer, self.site, self.position), self.corpus or retriever
+        state, corpus = StateSpec(self.layer, self.site), self.corpus or retriever
         count = counter(corpus) if corpus is not None and signals.counts(name) else None
         return signals.create(name, sampling, state, self.alpha, self.probe, self.entailment, count)
 

@@ -18,7 +18,7 @@ from gnothi.errors import ModelUnavailable, UsageError
 from gnothi.models.engine.choice import choose
 from gnothi.models.engine.passes import Network
 from gnothi.models.engine.path import DecodePath, PrefillSteps
-from gnothi.models.engine.rows import CLOSING, Rows, Task
+from gnothi.models.engine.rows import Rows, Task
 from gnothi.models.engine.states import Captured, StateHook
 from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, write_out
 from gnothi.types import Finish, Generation, Position
@@ -300,7 +300,7 @@ class Engine:
         rows = self._rows
         closing = rows.closing[span] > 0
         done = span[closing]
-        self._record_states(done, [CLOSING[number - 1] for number in rows.closing[done]], first, states)
+        self._record_states(done, "fed_eos", first, states)
         if not closing.all():
             done = np.concatenate([done, self._choose(span[~closing], first, logits, states)])
         stays = np.ones(len(rows), np.bool_)
@@ -368,20 +368,19 @@ class Engine:
     def _close(self, over: NDArray[np.int64], first: int, states: Captured) -> NDArray[np.int64]:
         """Samples that are over: those that wait for a state feed one more token, the others are done."""
         rows = self._rows
-        wanted = [{spec.position for spec in rows.tasks[row].request.hidden} for row in over.tolist()]
-        self._record_states(over, ["predicting"] * len(over), first, states)
-        for position in CLOSING:
-            waiting = over[np.array([position in positions for positions in wanted], np.bool_)]
-            if len(waiting):
-                rows.close(waiting, position, self._eos[0] if position == "fed_eos" else None)
-        done: NDArray[np.int64] = over[rows.closing[over] == 0]
+        self._record_states(over, "predicting", first, states)
+        wanted = [any(spec.position == "fed_eos" for spec in rows.tasks[row].request.hidden) for row in over.tolist()]
+        waits = np.array(wanted, np.bool_)
+        if waits.any():
+            rows.close(over[waits], self._eos[0])
+        done: NDArray[np.int64] = over[~waits]
         return done
 
-    def _record_states(self, over: NDArray[np.int64], positions: Sequence[Position], first: int, states: Captured) -> None:
-        """Take the states at which samples stand, each at its position, and hand over the tasks this completes."""
+    def _record_states(self, over: NDArray[np.int64], position: Position, first: int, states: Captured) -> None:
+        """Take the states at which samples stand, those of this position, and hand over the tasks this completes."""
         rows, tasks = self._rows, self._rows.tasks
         found: dict[StateHook, list[tuple[int, int]]] = {}
-        for row, position in zip(over.tolist(), positions, strict=True):
+        for row in over.tolist():
             for number, spec in enumerate(tasks[row].request.hidden):
                 if spec.position == position:
                     found.setdefault(tasks[row].hooks[number], []).append((row, number))

@@ -14,12 +14,9 @@ from gnothi.models.batched import Continue, Request, Result
 from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import StopWatch
 from gnothi.models.sampling import BLOCK, uniforms
-from gnothi.types import Generation, Position, Samples
+from gnothi.types import Generation, Samples
 
 _Number = TypeVar("_Number", np.int64, np.float64)
-
-CLOSING: tuple[Position, ...] = ("last", "fed_eos")
-"""Positions whose states are those at a token that is fed once a continuation is over."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,8 +62,7 @@ class Rows:
     ``branch`` is the row of the decode path on which a sample stands: samples of one prompt that have said the same so far
     share one. ``ids``, ``logprobs`` and ``logsumexps`` are (samples, tokens); ``count`` tokens of each are filled. ``uniform``
     (samples, BLOCK) chooses the tokens of the present block. ``stop`` numbers the stop strings, 0 where there are none.
-    ``feed`` is the token the next step feeds; a sample that is ``closing`` is done but for the states at that token: this is 1
-    plus the number of their position among ``CLOSING``. A sample that waits for states at both positions has an entry for each.
+    ``feed`` is the token the next step feeds; a sample that is ``closing`` (1) is done but for the states at that token.
     """
 
     def __init__(self) -> None:
@@ -154,18 +150,10 @@ class Rows:
             if isinstance(value, np.ndarray):
                 setattr(self, name, value[samples])
 
-    def close(self, samples: NDArray[np.int64], position: Position, feed: int | None = None) -> None:
-        """These samples are done but for the states at the token that is fed next: ``feed``, or their last one.
-
-        One that is closing for another position already is entered again."""
-        twice = self.closing[samples] > 0
-        if twice.any():
-            begun = len(self)
-            self.keep(np.concatenate([np.arange(begun), samples[twice]]))
-            samples = np.concatenate([samples[~twice], np.arange(begun, len(self))])
-        if feed is not None:
-            self.feed[samples] = feed
-        self.closing[samples] = 1 + CLOSING.index(position)
+    def close(self, samples: NDArray[np.int64], feed: int) -> None:
+        """These samples are done but for the states at the token ``feed``, which is fed next."""
+        self.feed[samples] = feed
+        self.closing[samples] = 1
 
     def _grow(self, rows: int, width: int) -> None:
         self.ids = _grown(self.ids, rows, width)

@@ -81,8 +81,6 @@ def read(
 
 def fed(prompt: Ids, drawn: Drawn, position: Position, eos: Sequence[int]) -> Ids:
     """The sequence whose last token has the state that ``position`` means."""
-    if position == "last":
-        return prompt + drawn.ids
     before = prompt + drawn.ids[:-1]
     return before if position == "predicting" else (*before, eos[0])
 
@@ -307,8 +305,8 @@ class VLLMBackend(ContinuousBackend):
             raise UsageError(f"hidden states: {self.name} gives none, for {self._no_states}.")
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
-                f"hidden states at position 'fed_eos': {self.name} has no end-of-sequence token; "
-                "use position 'last' or 'predicting'."
+                f"hidden states at a fed end of sequence: {self.name} has no end-of-sequence token. "
+                "Use a signal without hidden states, such as perplexity (in Python: StateSpec(position='predicting'))."
             )
         key = StateSpec(spec.layer, spec.site)
         if key not in self._hooks:

@@ -324,7 +324,7 @@ class NetworkConformance(LanguageModelConformance):
             runs = [model.sample(prompt, 3, replace(WARM, max_tokens=4), spec) for prompt in PROMPTS]
             others = [
                 model.sample(PROMPTS[0], 3, PLAIN_WARM),
-                model.sample(PROMPTS[1], 2, PLAIN_WARM, [StateSpec(1, "ffn", "last")]),
+                model.sample(PROMPTS[1], 2, PLAIN_WARM, [StateSpec(1)]),
             ]
             results = (await gather(*runs, *others))[: len(PROMPTS)]
             for prompt, samples in zip(PROMPTS, results, strict=True):
