@@ -26,6 +26,8 @@ from gnothi.stats.intervals import mean_interval
 from gnothi.stats.logistic import fit_logistic
 from gnothi.stats.paired import paired_test
 
+SPENT = "processor"
+"""The file of a run's processor seconds: a line for each time that it was begun or gone on with."""
 COMBINED = "all signals"
 BEST = "best signal"
 
@@ -224,7 +226,18 @@ def _features(mine: Told, names: Sequence[str]) -> Floats:
 
 
 def methods(plans: Sequence[Plan]) -> Iterator[str]:
-    header = ["method", "n", "accuracy", "95 % interval", "searches", "tokens", "gap closed", "95 % interval", "p against rag"]
+    header = [
+        "method",
+        "n",
+        "accuracy",
+        "95 % interval",
+        "searches",
+        "tokens",
+        "gap closed",
+        "95 % interval",
+        "p against rag",
+        "s",
+    ]
     for kind in kinds(plans):
         _, _, never, always = ends(plans, kind)
         yield f"### {kind}"
@@ -241,8 +254,8 @@ def methods(plans: Sequence[Plan]) -> Iterator[str]:
             lines.append([f"gate: {name}", *_line(one.ours, one.never, one.always, *costs)])
         for name in METHODS:
             if of := [plan for plan in ready(plans, kind) if _done(plan, kind, name)]:
-                lines.append([name, *_method(of, kind, name)])
-        yield from table(header, lines)
+                lines.append([name, *_method(of, kind, name), _seconds(of, kind, name)])
+        yield from table(header, [[*line, *[""] * (len(header) - len(line))] for line in lines])
         yield ""
 
 
@@ -256,6 +269,15 @@ def _method(plans: Sequence[Plan], kind: str, name: str) -> list[str]:
         found.append([values[kept] for values in (*ours, mine.never, rag.quality)])
     quality, searches, tokens, never, always = _joined(found)
     return _line(quality, never, always, float(searches.mean()), float(tokens.mean()))
+
+
+def _seconds(plans: Sequence[Plan], kind: str, name: str) -> str:
+    """Processor seconds a question, with a share of opening the model."""
+    files = [plan.folder / kind / name / SPENT for plan in plans]
+    if not all(file.is_file() for file in files):
+        return ""
+    spent = sum(float(line) for file in files for line in file.read_text("utf-8").split())
+    return f"{spent / sum(len(rows_of(plan, kind, name)) for plan in plans):.1f}"
 
 
 def _joined(columns: Sequence[Sequence[Floats]]) -> list[Floats]:

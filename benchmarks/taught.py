@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from benchmarks._real_plan import Command
 from benchmarks._shared import say
 from benchmarks._taught_facts import LIBRARIES, PARTS, readings
 from benchmarks._taught_plan import METHODS, Plan, commands, prepare
-from benchmarks._taught_tables import best_signal, page
+from benchmarks._taught_tables import SPENT, best_signal, page
 from benchmarks._taught_teach import Teaching, drawn, teach
 from benchmarks.real import STOPS
 
@@ -81,11 +82,20 @@ def _call(command: Command) -> tuple[int, float]:
     out = command[command.index("--out") + 1]
     if Path(out, "done").is_file():
         return 0, 0.0
-    began = time.monotonic()
+    began, before = time.monotonic(), _processor()
     code = subprocess.run([sys.executable, "-m", "gnothi", *command], check=False, stdout=subprocess.DEVNULL).returncode
-    if code == 0 and Path(out).is_dir():
-        Path(out, "done").touch()
+    if Path(out).is_dir():
+        with Path(out, SPENT).open("a") as file:
+            file.write(f"{_processor() - before:.1f}\n")
+        if code == 0:
+            Path(out, "done").touch()
     return code, time.monotonic() - began
+
+
+def _processor() -> float:
+    """Processor seconds of all commands so far, which another program's load changes little."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _shown(command: Command, plan: Plan) -> str:
