@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks._real_plan import SPLITS, passages
 from benchmarks._taught_facts import GRADES, LIBRARIES, PARTS, contradicted, facts, graded, lessons, library
-from benchmarks._taught_plan import METHODS, Plan, commands, prepare, splits
+from benchmarks._taught_plan import ASKED, METHODS, Plan, commands, prepare, splits
 from benchmarks.taught import main
 from gnothi.cli.main import cli
 from tests.cases import each
@@ -91,8 +91,8 @@ def test_gnothi_takes_every_command(made_data: Path, tmp_path: Path) -> None:
             assert found is not None, command
             taking = found
         taking.make_context(taking.name, arguments, resilient_parsing=False)
-    rows = set(METHODS) - {"probe_gate"}  # no probe was trained
-    assert {f"{row} {kind}" for row in rows for kind in LIBRARIES} <= names
+    rows = set(METHODS) - {"probe_gate", *ASKED}  # no probe was trained
+    assert {f"{row} {kind}" for row in rows for kind in LIBRARIES} | {f"signal {name}" for name in ASKED} <= names
     with refused(SystemExit):
         prepare(plan(made_data, tmp_path, size=4))
 
