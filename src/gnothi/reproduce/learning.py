@@ -25,6 +25,7 @@ from gnothi.reproduce.recipe import On, Training
 from gnothi.reproduce.variants import PlannedStudy
 from gnothi.retrieval.dense.encoders import Encoder
 from gnothi.runs.questions import fingerprint
+from gnothi.runs.rows import Row
 from gnothi.session import sources
 from gnothi.session.calibrate import METRIC, collect
 from gnothi.session.execute import Watch, claimed, execute
@@ -197,13 +198,19 @@ def _from_run(part: Part, training: Training, questions: list[Question], out: Pa
     from gnothi.training import complexity, knowledge_reference
 
     run, (_, own, _) = out.with_name(f"{out.name}-run"), _from_outcomes(training)
-    plan = with_questions(asking(part, training), questions, execution=part.job.execution)
-    with claimed(plan, run, training.kind) as one:
-        asyncio.run(execute([one], watching.answering))
+    _answers(asking(part, training), questions, run, part, watching)
     if training.kind == "complexity":
         complexity.train_by(run, out, own)
     else:
         knowledge_reference.train_by(run, out, own, **_own(training))
+
+
+def _answers(
+    plan: Plan, asked: Asked | list[Question], out: Path, part: Part, watching: Watching, budget: Budget | None = None
+) -> list[Row]:
+    with claimed(with_questions(plan, asked, execution=part.job.execution), out) as one:
+        (rows,) = asyncio.run(execute([one], watching.answering, budget=budget))
+    return rows
 
 
 # --- pairs of answers ----------------------------------------------------------------------------------------------------
@@ -218,15 +225,12 @@ def labelling(part: Part) -> Plan:
     return _asked_of_all(part, (OWN["pairs"],), part.model, own)
 
 
-def pairs(part: Part, watching: Watching, budget: Budget | None) -> Asked:
+def pairs(part: Part, asked: Asked, watching: Watching, budget: Budget | None) -> Asked:
     """What the rows are asked: pairs of answers to the part's questions."""
     from gnothi.reproduce.judging import pairs_of
 
     watching.step(f"pairs of answers: {part.folder / PAIRS}")
-    plan = with_questions(labelling(part), part.asked(), execution=part.job.execution)
-    with claimed(plan, part.folder / PAIRS, PAIRS) as one:
-        (rows,) = asyncio.run(execute([one], watching.answering, budget=budget))
-    found = pairs_of(rows)
+    found = pairs_of(_answers(labelling(part), asked, part.folder / PAIRS, part, watching, budget))
     return Asked(f"{part.questions}, {PAIRS} of answers", found, fingerprint=fingerprint(found))
 
 
