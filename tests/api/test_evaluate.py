@@ -14,7 +14,7 @@ import pytest
 import gnothi
 from gnothi.errors import InvalidSetting
 from gnothi.runs.folder import read_config, read_rows
-from gnothi.session.execute import Watch
+from gnothi.session.watch import Watch
 from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, script
 from tests.messages import refused

@@ -15,7 +15,7 @@ from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
 from gnothi.models import LAB
 from gnothi.session.default_method import default_method
-from gnothi.session.execute import Watch
+from gnothi.session.watch import Watch
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration

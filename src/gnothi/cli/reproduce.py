@@ -178,7 +178,6 @@ def _done(job: Job, files: Mapping[str, Path | None], as_json: bool) -> int:
 
 def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: bool) -> R:
     from gnothi.cli.progress import ProgressWatch
-    from gnothi.cli.train import _bars
     from gnothi.models.remote.budget import Budget
     from gnothi.reproduce.learning import Watching
     from gnothi.reproduce.work import check
@@ -188,4 +187,4 @@ def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: b
     remote = any(plan.remote for one in planned for plan in one.plans.values())
     watch = ProgressWatch(job.recipe.name)
     with spending(budget, remote, job.out, lambda: watch.kept, err=as_json), watch:
-        return run(job, Watching(lambda step: say(f"step: {step}"), watch, _bars()), budget)
+        return run(job, Watching(lambda step: say(f"step: {step}"), watch), budget)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,12 @@ from gnothi.runs.questions import fingerprint
 from gnothi.runs.rows import Row
 from gnothi.session import sources
 from gnothi.session.calibrate import METRIC, collect
-from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.execute import claimed, execute
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked, Execution, Plan, resolve, with_questions
+from gnothi.session.watch import SILENT, Watch
 from gnothi.training.run import Trainable
 from gnothi.training.run import run as run_training
-from gnothi.training.watch import Watch as TrainingWatch
 from gnothi.types import Question
 
 _REHEARSED = 20
@@ -49,8 +49,7 @@ class Watching:
     """Who is told how far the work is; ``step`` hears what begins."""
 
     step: Callable[[str], None] = lambda _: None
-    answering: Watch = field(default_factory=Watch)
-    training: TrainingWatch = field(default_factory=TrainingWatch)
+    watch: Watch = SILENT
 
 
 # --- indexes and graphs ------------------------------------------------------------------------------------------------
@@ -99,7 +98,7 @@ def learn(part: Part, training: Training, watching: Watching) -> None:
     if training.kind in FROM_RUN:
         _from_run(part, training, questions, out, watching)
     else:
-        run_training(trainable(part, training, questions), watching.training)
+        run_training(trainable(part, training, questions), watching.watch)
 
 
 def trainable(part: Part, training: Training, questions: Sequence[Question], **given: Any) -> Trainable[Any]:
@@ -209,7 +208,7 @@ def _answers(
     plan: Plan, asked: Asked | list[Question], out: Path, part: Part, watching: Watching, budget: Budget | None = None
 ) -> list[Row]:
     with claimed(with_questions(plan, asked, execution=part.job.execution), out) as one:
-        (rows,) = asyncio.run(execute([one], watching.answering, budget=budget))
+        (rows,) = asyncio.run(execute([one], watching.watch, budget=budget))
     return rows
 
 
@@ -286,7 +285,7 @@ def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], w
     model = "-".join(str(plan.sources.model).replace(":", "/").split("/"))
     folder = part.job.learnt / "thresholds" / model / part.study.variant(label).folder / str(method.values.get("form", ""))
     metric = part.study.metric if part.study.metric == "accuracy" else METRIC
-    source = asyncio.run(collect(asked, metric, folder, True, watching.answering))
+    source = asyncio.run(collect(asked, metric, folder, True, watching.watch))
     try:
         threshold = choose(source.sample, price=0.0).threshold
     except InvalidInput:

@@ -90,7 +90,7 @@ def _run(job: Job, watching: Watching | None, budget: Budget | None) -> tuple[li
         raise InvalidInput(f"{job.recipe.name}: " + " ".join(_told(need) for need in lacking))
     planned, asked = [*plans.values()], [part.asked() for part in found]
     for line in dict.fromkeys(told for one in planned for plan in one.plans.values() for told in plan.told):
-        watching.answering.tell(line)
+        watching.watch.tell(line)
     if job.recipe.data:
         learning.build(found, watching)
         done = set()
@@ -128,7 +128,7 @@ def _answered(
             ]
             for part, one, questions in zip(found, planned, asked, strict=True)
         ]
-        rows = iter(asyncio.run(execute([one for own in runs for one in own], watching.answering, budget=budget)))
+        rows = iter(asyncio.run(execute([one for own in runs for one in own], watching.watch, budget=budget)))
         answers = [[next(rows) for _ in own] for own in runs]
         return [_table(*one) for one in zip(planned, runs, answers, strict=True)], answers
 
