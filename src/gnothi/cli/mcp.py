@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from gnothi.cli import options
-from gnothi.cli.saying import say
-from gnothi.errors import MissingDependency
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gnothi.session.plan import Plan
 
 
 @click.command()
 @click.option(
     "--method",
     "methods",
-    default="",
+    multiple=True,
     metavar="NAME[,NAME...]",
     help="What answers; the first where the program names none. [default: as for `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
-def mcp(methods: str, sources: options.Sources, thresholds: options.Thresholds) -> None:
+def mcp(methods: tuple[str, ...], sources: options.Sources, thresholds: options.Thresholds) -> None:
     """Offer ask, know and search to a program that speaks MCP, over stdin and stdout.
 
     \b
@@ -37,24 +28,10 @@ def mcp(methods: str, sources: options.Sources, thresholds: options.Thresholds) 
     Programs start it themselves: name this command in their settings. `gnothi serve` offers the same at /mcp, for many at
     a time.
     """
-    import asyncio
+    import gnothi
+    from gnothi.cli.progress import ProgressWatch
 
-    try:
-        import gnothi.serving.tools  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(str(error.name), "mcp", "gnothi mcp") from error
-    from gnothi.serving.setups import plans
-
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    found = plans(sources.request(names or None, thresholds))
-    for line in dict.fromkeys(line for plan in found.values() for line in (*plan.told, *plan.warnings)):
-        say(line)
-    asyncio.run(_run(found))
-
-
-async def _run(found: Mapping[str, Plan]) -> None:
-    from gnothi.serving.service import open_service
-    from gnothi.serving.tools import Tools
-
-    async with open_service(found) as service:
-        await Tools(service).server.run_stdio_async()
+    with ProgressWatch() as watch:
+        gnothi.serve(
+            options.names(methods) or None, **sources.arguments(thresholds), budget=sources.budget, watch=watch, stdio=True
+        )
