@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import click
 import pytest
 
 from gnothi import lab
@@ -87,3 +88,14 @@ def gnothi_json(gnothi: Callable[..., tuple[int, str, str]]) -> Callable[..., An
         return json.loads(out)
 
     return run
+
+
+def parsed(arguments: Sequence[str]) -> None:
+    """Raises where the command line has no such command, or the command does not take such options."""
+    rest = list(arguments)
+    taking: click.Command = main.cli
+    while isinstance(taking, click.Group):
+        found = taking.get_command(click.Context(taking), rest.pop(0))
+        assert found is not None, arguments
+        taking = found
+    taking.make_context(taking.name, rest, resilient_parsing=False)
