@@ -17,8 +17,8 @@ from gnothi.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
-    from gnothi.reproduce.learning import Watching
     from gnothi.reproduce.parts import Job
+    from gnothi.session.watch import Watch
 
 R = TypeVar("R")
 
@@ -176,10 +176,9 @@ def _done(job: Job, files: Mapping[str, Path | None], as_json: bool) -> int:
     return SOME_FAILED if failed else 0
 
 
-def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: bool) -> R:
+def _carried_out(job: Job, run: Callable[[Job, Watch, Budget], R], as_json: bool) -> R:
     from gnothi.cli.progress import ProgressWatch
     from gnothi.models.remote.budget import Budget
-    from gnothi.reproduce.learning import Watching
     from gnothi.reproduce.work import check
 
     planned = check(job)
@@ -187,4 +186,4 @@ def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: b
     remote = any(plan.remote for one in planned for plan in one.plans.values())
     watch = ProgressWatch(job.recipe.name)
     with spending(budget, remote, job.out, lambda: watch.kept, err=as_json), watch:
-        return run(job, Watching(lambda step: say(f"step: {step}"), watch), budget)
+        return run(job, watch, budget)
