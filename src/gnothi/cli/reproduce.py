@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -149,10 +149,11 @@ def _done(job: Job, files: Mapping[str, Path | None], as_json: bool) -> int:
 
     console, runs = terminal.console(), f"{job.out}/*"
     printed: Any
+    warnings: Sequence[str] = ()
     if job.recipe.data:
         outcome = _carried_out(job, carry_out, as_json)
         runs = " ".join(f"{job.out}/{one.name}/*" for one in outcome.data)
-        lines, printed, failed, warnings = shown.markdown(outcome), shown.document(outcome), outcome.failures, ()
+        lines, printed, failed = shown.markdown(outcome), shown.document(outcome), outcome.failures
         show = partial(shown.show, console, outcome)
     else:
         printed = table = _carried_out(job, table_of, as_json)
