@@ -228,3 +228,11 @@ def test_balance() -> None:
     assert names[1::2] == ["unknown"] * 6
     assert sorted(names[0:10:2]) == [f"k{number}" for number in range(5)]
     assert len(order(many, 7, True, random.Random(0))) == 7
+
+
+@pytest.mark.parametrize(
+    ("epochs", "updates", "steps"), [(None, 2, 200), (1.0, 2, 2 * 5477), (1.0, 1, 5477), (0.5, 2, 2 * 2739), (0.01, 2, 2 * 55)]
+)
+def test_every_question_is_drawn_once_an_epoch(epochs: float | None, updates: int, steps: int) -> None:
+    settings = TrainingSettings(epochs=epochs, updates=updates)
+    assert settings.in_all(87_622) == steps
