@@ -18,6 +18,10 @@ from gnothi.session import sources
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 
+Run = Callable[..., tuple[int, str, str]]
+"""A command: its arguments; its exit code, what it wrote to standard output, and to standard error."""
+Json = Callable[..., Any]
+"""As ``Run``, of a command that has to succeed: the JSON that it printed."""
 KNOWN, UNKNOWN = "Who wrote the known book?", "unknown"
 
 
@@ -65,7 +69,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
 
 
 @pytest.fixture
-def gnothi(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def gnothi(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command line; gives its exit code, stdout and stderr, and checks that no traceback was shown."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -78,7 +82,7 @@ def gnothi(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
 
 
 @pytest.fixture
-def gnothi_json(gnothi: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
+def gnothi_json(gnothi: Run) -> Json:
     """Runs a command line with ``--json`` and gives the one document on stdout."""
 
     def run(*arguments: str) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,9 @@ from gnothi.session import sources
 from gnothi.stats.intervals import Interval
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
-from tests.command_line import stand_in
+from tests.command_line import Run, stand_in
 from tests.messages import refused
 from tests.training.heard import Heard
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def job(name: str, tmp_path: Path, **given: Any) -> Job:
