@@ -17,8 +17,6 @@ from benchmarks.real_self_knowledge import SETTINGS, TRAINING
 
 FROM_MEMORY = ("panel", "direct", "cot")
 """Methods that search nothing: run once for all libraries. The panel's answers from memory are those of ``direct``."""
-READS = ("rag",)
-"""Run for every library, on the calibration questions, too: what always retrieving comes to."""
 CHOSEN = {
     "best_signal": ("compose", ()),
     "probe_gate": ("compose", ("gate=probe",)),
@@ -154,6 +152,7 @@ def _row(
     out = str(folder / kind / row)
     method, settings = CHOSEN.get(row, ("skill_rag" if row == JUDGED else row, ()))
     more = [word for one in settings for word in ("--set", one)]
+    weighed = ["--search-cost", str(PRICE), "--metric", METRIC]
     if row == "best_signal":
         signal, threshold = best.get(kind, ("SIGNAL", 0.0))
         more += ["--set", f"gate={signal}", "--set", f"gate_threshold={threshold!r}"]
@@ -167,29 +166,16 @@ def _row(
         more += ["--set", f"judge={judge}"]
     if row == "adaptive_rag":
         classifier, run = str(folder / kind / "classifier"), str(folder / kind / "outcomes")
-        yield (
-            f"outcomes {kind}",
-            ["eval", calibration, "--method", "direct,rag,ircot", *asked, "--out", run],
-        )
+        yield f"outcomes {kind}", ["eval", calibration, "--method", "direct,rag,ircot", *asked, "--out", run]
         yield f"classifier {kind}", ["train", "complexity", run, "--set", f"metric={METRIC}", "--out", classifier]
         more += ["--set", f"classifier={classifier}"]
     if row == "cascade":
-        gate, run = str(folder / kind / "gate"), str(folder / kind / "recorded")
-        yield (
-            f"stages {kind}",
-            ["eval", str(folder / "calibration.jsonl"), "--method", "direct,cascade", *asked, "--out", run],
-        )
-        yield (
-            f"gate {kind}",
-            ["calibrate", "--learn", run, "--search-cost", str(PRICE), "--metric", METRIC, "--out", gate],
-        )
+        gate, run, every = str(folder / kind / "gate"), str(folder / kind / "recorded"), str(folder / "calibration.jsonl")
+        yield f"stages {kind}", ["eval", every, "--method", "direct,cascade", *asked, "--out", run]
+        yield f"gate {kind}", ["calibrate", "--learn", run, *weighed, "--out", gate]
         more += ["--set", f"learned={gate}"]
     if row in ("seakr", "seakr_simple", "keqa"):
         file = str(folder / kind / f"{row}.toml")
-        weighed = ["--search-cost", str(PRICE), "--metric", METRIC]
-        yield (
-            f"threshold of {what}",
-            ["calibrate", calibration, "--method", method, *asked, *more, *weighed, "--out", file],
-        )
+        yield f"threshold of {what}", ["calibrate", calibration, "--method", method, *asked, *more, *weighed, "--out", file]
         more += ["--calibration", file]
     yield what, ["eval", test, "--method", method, *asked, *more, "--out", out]

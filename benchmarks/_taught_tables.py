@@ -161,14 +161,6 @@ def ready(plans: Sequence[Plan], kind: str) -> list[Plan]:
     ]
 
 
-def ends(plans: Sequence[Plan], kind: str) -> tuple[Any, Floats, Floats, Floats]:
-    """(part, taught, never, always) of the test questions of all seeds."""
-    found = [with_rag(plan, kind, "test") for plan in ready(plans, kind)]
-    columns = [(mine.part, mine.taught, mine.never, always.quality) for mine, always in found]
-    part, taught, never, always = (np.concatenate(one) for one in zip(*columns, strict=True))
-    return part, taught, never, always
-
-
 def kinds(plans: Sequence[Plan]) -> list[str]:
     return [kind for kind in plans[0].libraries if ready(plans, kind)]
 
@@ -179,7 +171,8 @@ def by_grade(plans: Sequence[Plan]) -> list[str]:
     header = ["library", "", *(f"{grade} times" for grade in GRADES), "all", *parts]
     lines = []
     for place, kind in enumerate(kinds(plans)):
-        part, taught, never, always = ends(plans, kind)
+        ran_both = [with_rag(plan, kind, "test") for plan in ready(plans, kind)]
+        part, taught, never, always = _joined([(mine.part, mine.taught, mine.never, rag.quality) for mine, rag in ran_both])
         found = {"never": never} if place == 0 else {}
         found |= {"always": always, "gate": gated(plans, kind)[BEST].ours, "oracle": oracle(never, always)}
         for name, values in found.items():
@@ -239,14 +232,13 @@ def methods(plans: Sequence[Plan]) -> Iterator[str]:
         "s",
     ]
     for kind in kinds(plans):
-        _, _, never, always = ends(plans, kind)
+        found = [with_rag(plan, kind, "test") for plan in ready(plans, kind)]
+        never, answered, always, paid = _joined([(mine.never, mine.answered, rag.quality, rag.tokens) for mine, rag in found])
         yield f"### {kind}"
         yield ""
-        rag = Ran(*_joined([ran(plan, kind, "rag-test", with_rag(plan, kind, "test")[0].ids) for plan in ready(plans, kind)]))
-        answered = np.concatenate([with_rag(plan, kind, "test")[0].answered for plan in ready(plans, kind)])
         lines = [
             ["never", *_line(never, never, always, 0.0, float(answered.mean()))],
-            ["always (rag)", *_line(always, never, always, 1.0, float(rag.tokens.mean()))],
+            ["always (rag)", *_line(always, never, always, 1.0, float(paid.mean()))],
             ["oracle", *_line(oracle(never, always), never, always, None, None)],
         ]
         for name, one in gated(plans, kind).items():
@@ -280,7 +272,7 @@ def _seconds(plans: Sequence[Plan], kind: str, name: str) -> str:
     return f"{spent / sum(len(rows_of(plan, kind, name)) for plan in plans):.1f}"
 
 
-def _joined(columns: Sequence[Sequence[Floats]]) -> list[Floats]:
+def _joined(columns: Sequence[Sequence[Any]]) -> list[Any]:
     return [np.concatenate(one) for one in zip(*columns, strict=True)]
 
 

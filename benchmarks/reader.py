@@ -34,12 +34,12 @@ from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import exact_match
 from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.retrieval.bm25 import BM25Index
+from gnothi.session.watch import Watch
 from gnothi.stats.intervals import mean_interval
 from gnothi.stats.paired import paired_test
 from gnothi.training.finetuning import METRICS, Origin
 from gnothi.training.reader.material import Example, Material, prompt_of
 from gnothi.training.reader.stages import ReaderTraining, train
-from gnothi.training.watch import Watch
 from gnothi.types import Decoding, Passage, Prompt, Question
 
 SETTINGS = ReaderTraining(steps=50, batch=4, learning_rate=3e-3, evaluate_every=50)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import click
 import pytest
 
 from gnothi import lab
@@ -17,6 +18,10 @@ from gnothi.session import sources
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 
+Run = Callable[..., tuple[int, str, str]]
+"""A command: its arguments; its exit code, what it wrote to standard output, and to standard error."""
+Json = Callable[..., Any]
+"""As ``Run``, of a command that has to succeed: the JSON that it printed."""
 KNOWN, UNKNOWN = "Who wrote the known book?", "unknown"
 
 
@@ -64,7 +69,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
 
 
 @pytest.fixture
-def gnothi(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def gnothi(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command line; gives its exit code, stdout and stderr, and checks that no traceback was shown."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -77,7 +82,7 @@ def gnothi(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
 
 
 @pytest.fixture
-def gnothi_json(gnothi: Callable[..., tuple[int, str, str]]) -> Callable[..., Any]:
+def gnothi_json(gnothi: Run) -> Json:
     """Runs a command line with ``--json`` and gives the one document on stdout."""
 
     def run(*arguments: str) -> Any:
@@ -87,3 +92,14 @@ def gnothi_json(gnothi: Callable[..., tuple[int, str, str]]) -> Callable[..., An
         return json.loads(out)
 
     return run
+
+
+def parsed(arguments: Sequence[str]) -> None:
+    """Raises where the command line has no such command, or the command does not take such options."""
+    rest = list(arguments)
+    taking: click.Command = main.cli
+    while isinstance(taking, click.Group):
+        found = taking.get_command(click.Context(taking), rest.pop(0))
+        assert found is not None, arguments
+        taking = found
+    taking.make_context(taking.name, rest, resilient_parsing=False)

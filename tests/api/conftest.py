@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from gnothi.methods.registry import METHODS
 from gnothi.registry import GIVEN
 from gnothi.signals.registry import SIGNALS
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.command_line import Run
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from gnothi.calibration.file import read
 from gnothi.errors import PromiseRefused
 from gnothi.testing.model import Scripted
 from tests.cli.test_calibrate import teach
+from tests.command_line import Run
 from tests.test_notebook import Cells
 
-Run = Callable[..., tuple[int, str, str]]
 KEPT = ("signal", "threshold", "questions", "metric", "data_fingerprint")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,13 @@ import pytest
 import gnothi
 from gnothi.errors import InvalidSetting
 from gnothi.runs.folder import read_config, read_rows
-from gnothi.session.execute import Watch
+from gnothi.session.watch import Watch
 from gnothi.testing.model import Scripted
-from tests.command_line import KNOWN, script
+from tests.command_line import KNOWN, Run, script
 from tests.messages import refused
 from tests.patience import PATIENCE
 from tests.test_notebook import Cells
 
-Run = Callable[..., tuple[int, str, str]]
 METHODS = "rag,seakr"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import gnothi
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.session.execute import Watch
+from gnothi.session.watch import Watch
 from tests.messages import refused
 from tests.patience import PATIENCE
 

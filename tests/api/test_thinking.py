@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from gnothi.models import templates
 from gnothi.runs.folder import read_config
 from gnothi.session import execute
 from gnothi.types import Question
+from tests.command_line import Run
 from tests.models.thinking_templates import FAMILIES
 from tests.models.tiny import build_tokenizer
 
-Run = Callable[..., tuple[int, str, str]]
 QUESTIONS = [Question("1", "who is w1 ?", ("w2",)), Question("2", "where is w3 ?", ("w4",))]
 DATED = "{{ strftime_now('%d . %m') }} " + FAMILIES["qwq"].template
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 
@@ -13,10 +12,10 @@ from benchmarks._real_plan import METHODS, PARTS, SPLITS, Given, commands, passa
 from benchmarks._real_tables import gates_table
 from benchmarks.real import main
 from gnothi.calibration.replay import Replay, Scores
-from gnothi.cli.main import cli
 from gnothi.datasets import load
 from tests import made_data as made
 from tests.cases import each
+from tests.command_line import parsed
 from tests.messages import refused
 
 
@@ -74,13 +73,7 @@ def every_command_taken(data: Path, out: Path, part: str) -> None:
     names = set()
     for what, command in commands(given(data, out), part, "gram"):
         names.add(what)
-        group: click.Command = cli
-        arguments = list(command)
-        while isinstance(group, click.Group):
-            found = group.get_command(click.Context(group), arguments.pop(0))
-            assert found is not None, command
-            group = found
-        group.make_context(group.name, arguments, resilient_parsing=False)
+        parsed(command)
     assert {f"test: {name}" for name in METHODS if name not in ("direct", "cot", "rag", "ircot")} <= names
 
 

@@ -8,15 +8,14 @@ from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
-import click
 import pytest
 
 from benchmarks._real_plan import SPLITS, passages
 from benchmarks._taught_facts import GRADES, LIBRARIES, PARTS, contradicted, facts, graded, lessons, library
 from benchmarks._taught_plan import ASKED, METHODS, Plan, commands, prepare, splits
 from benchmarks.taught import main
-from gnothi.cli.main import cli
 from tests.cases import each
+from tests.command_line import parsed
 from tests.messages import refused
 
 
@@ -84,13 +83,7 @@ def test_gnothi_takes_every_command(made_data: Path, tmp_path: Path) -> None:
     names = set()
     for what, command in commands(mine, {}):
         names.add(what)
-        taking: click.Command = cli
-        arguments = list(command)
-        while isinstance(taking, click.Group):
-            found = taking.get_command(click.Context(taking), arguments.pop(0))
-            assert found is not None, command
-            taking = found
-        taking.make_context(taking.name, arguments, resilient_parsing=False)
+        parsed(command)
     rows = set(METHODS) - {"probe_gate", *ASKED}  # no probe was trained
     assert {f"{row} {kind}" for row in rows for kind in LIBRARIES} | {f"signal {name}" for name in ASKED} <= names
     with refused(SystemExit):

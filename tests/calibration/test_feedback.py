@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from gnothi.calibration.file import read as read_calibration
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.models.identity import Identity
 from gnothi.runs.journal import as_line
+from tests.command_line import Run
 from tests.messages import refused
 
 ONE = Judged(
@@ -149,7 +150,7 @@ def test_one_of_several_gates_is_named(tmp_path: Path) -> None:
         from_feedback(tmp_path / "none")
 
 
-def test_by_command_and_from_python(gnothi: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_by_command_and_from_python(gnothi: Run, tmp_path: Path) -> None:
     path, out = write(tmp_path / "f.jsonl", judged(600)), tmp_path / "made.toml"
     code, shown, err = gnothi("calibrate", "--feedback", str(path), "--target-error", "0.2", "--out", str(out))
     assert code == 0, err
@@ -173,9 +174,7 @@ def test_by_command_and_from_python(gnothi: Callable[..., tuple[int, str, str]],
         (("lab", "--target-error", "0.2"), "expected either DATASET or --feedback"),
     ],
 )
-def test_what_it_cannot_tell(
-    gnothi: Callable[..., tuple[int, str, str]], tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
+def test_what_it_cannot_tell(gnothi: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
     path, out = write(tmp_path / "f.jsonl", judged(300)), tmp_path / "made.toml"
     code, _, err = gnothi("calibrate", "--feedback", str(path), *arguments, "--out", str(out))
     assert (code, out.exists()) == (2, False)

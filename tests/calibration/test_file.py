@@ -124,16 +124,19 @@ def test_files_that_are_no_calibration(tmp_path: Path, text: str) -> None:
         read(tmp_path / "absent.toml")
 
 
-@pytest.mark.parametrize("settings", ["7", '"form"', "[1]"])
-def test_settings_that_are_no_table(tmp_path: Path, settings: str) -> None:
-    path = tmp_path / "c.toml"
-    path.write_text(
-        f'version = {VERSION}\n[made]\ndate = "1"\ngnothi = "1"\n[model]\nname = "m"\nfingerprint = "f"\n'
+def damaged_is_refused(folder: Path, damaged: str = "", settings: str = "{}") -> None:
+    (folder / "c.toml").write_text(
+        f'version = {VERSION}\n{damaged}\n[made]\ndate = "1"\ngnothi = "1"\n[model]\nname = "m"\nfingerprint = "f"\n'
         '[data]\nname = "d"\nquestions = 1\nmetric = "em"\nfingerprint = "f"\n'
         f'[gate]\nsignal = "gram"\nthreshold = 1.0\nfires = "high"\nsettings = {settings}\n'
     )
     with refused(InvalidInput):
-        read(path)
+        read(folder / "c.toml")
+
+
+@pytest.mark.parametrize("settings", ["7", '"form"', "[1]"])
+def test_settings_that_are_no_table(tmp_path: Path, settings: str) -> None:
+    damaged_is_refused(tmp_path, settings=settings)
 
 
 @pytest.mark.parametrize(
@@ -149,11 +152,4 @@ def test_settings_that_are_no_table(tmp_path: Path, settings: str) -> None:
     ],
 )
 def test_details_that_lack_something(tmp_path: Path, damaged: str) -> None:
-    path = tmp_path / "c.toml"
-    path.write_text(
-        f'version = {VERSION}\n{damaged}\n[made]\ndate = "1"\ngnothi = "1"\n[model]\nname = "m"\nfingerprint = "f"\n'
-        '[data]\nname = "d"\nquestions = 1\nmetric = "em"\nfingerprint = "f"\n'
-        '[gate]\nsignal = "gram"\nthreshold = 1.0\nfires = "high"\n'
-    )
-    with refused(InvalidInput):
-        read(path)
+    damaged_is_refused(tmp_path, damaged)

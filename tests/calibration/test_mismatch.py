@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,8 @@ from gnothi.models.settings import ModelSettings
 from gnothi.session.plan import Request, resolve
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER, WEIGHTS
 from tests.cli.test_calibrate import teach
+from tests.command_line import Json, Run
 from tests.messages import refused
-
-Run = Callable[..., tuple[int, str, str]]
 
 REPLY = {"max_tokens", "reason"}
 SAMPLED = {"signal.samples", "signal.temperature", "signal.top_k", "signal.top_p"}
@@ -102,9 +101,7 @@ def test_the_same_form_will_do(tmp_path: Path, settings: Mapping[str, Any], meth
     assert used(calibration_of(tmp_path / "made.toml", "gram", settings), method, *given)[1]
 
 
-def test_the_panels_scores_are_those_of_a_gate(
-    scripted: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_panels_scores_are_those_of_a_gate(scripted: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     """Also where the panel was given a probe, and the gate has another signal."""
     known = teach(scripted)
     run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,7 @@ from gnothi.calibration.probes import learnt_from
 from gnothi.config import read_settings
 from gnothi.methods.planned import plan_methods
 from gnothi.signals.probe_folder import FORMAT, HEADER
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.command_line import Run
 
 
 def probe_of(folder: Path, name: str, fingerprint: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,11 @@ from gnothi.runs.folder import read_config, read_rows
 from gnothi.session import sources
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt
-from tests.command_line import script, stand_in
+from tests.command_line import Json, Run, script, stand_in
 from tests.messages import complained
 from tests.stopping import Stopping
 
 ABLATIONS = [name for name in recipes.names() if "/" not in name]
-Run = Callable[..., tuple[int, str, str]]
-Json = Callable[..., Any]
 MINE = """
 title = "What SeaKR's parts are worth"
 dataset = "lab:one_hop"

@@ -7,9 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,17 +15,15 @@ from gnothi.cli import main
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Prompt
-from tests.command_line import KNOWN, covered_fact, script, stand_in
+from tests.command_line import KNOWN, Json, Run, covered_fact, script, stand_in
 from tests.messages import complained
 from tests.patience import PATIENCE
 
-Run = Callable[..., tuple[int, str, str]]
-RunJson = Callable[..., Any]
 SUBJECT, TRUE, QUESTION = covered_fact()
 
 
 @pytest.mark.usefixtures("scripted")
-def test_what_the_model_knows_is_not_looked_up(gnothi_json: RunJson) -> None:
+def test_what_the_model_knows_is_not_looked_up(gnothi_json: Json) -> None:
     result = gnothi_json("ask", KNOWN)
     assert result["answer"] == "Ada Bram"
     assert result["retrievals"] == 0
@@ -37,7 +33,7 @@ def test_what_the_model_knows_is_not_looked_up(gnothi_json: RunJson) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_what_it_does_not_know_is_looked_up(gnothi_json: RunJson) -> None:
+def test_what_it_does_not_know_is_looked_up(gnothi_json: Json) -> None:
     result = gnothi_json("ask", QUESTION, "--set", "max_steps=2")
     assert result["answer"] == TRUE
     assert result["retrievals"] == 1
@@ -49,7 +45,7 @@ def test_what_it_does_not_know_is_looked_up(gnothi_json: RunJson) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_trace_adds_the_events(gnothi_json: RunJson) -> None:
+def test_trace_adds_the_events(gnothi_json: Json) -> None:
     events = {event["event"] for event in gnothi_json("ask", QUESTION, "--trace")["events"]}
     assert events >= {"drafted", "decided", "searched", "ranked", "model_call"}
 
@@ -79,7 +75,7 @@ def two_quizzes(prompt: Prompt) -> list[str]:
     return replies.get((prompt.task.name, prompt.question), [rest.get(prompt.task.name, "unknown")])
 
 
-def test_keqa_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: RunJson) -> None:
+def test_keqa_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: Json) -> None:
     model = Scripted(two_quizzes, name="lab", capabilities=Capabilities())
     monkeypatch.setattr(sources, "open_model", stand_in(model))
     asked = ("ask", "Where was the director of The Amber Gate born?", "--method", "keqa", "--set", "k=2")
@@ -101,14 +97,14 @@ def test_keqa_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, g
         assert f" {part} " in out
 
 
-def test_seakr_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: RunJson) -> None:
+def test_seakr_on_a_model_that_gives_text_only(monkeypatch: pytest.MonkeyPatch, gnothi: Run, gnothi_json: Json) -> None:
     model = Scripted(lambda prompt: script(prompt).text, name="lab", capabilities=Capabilities())
     monkeypatch.setattr(sources, "open_model", stand_in(model))
     complained(gnothi("ask", KNOWN))
     assert gnothi_json("ask", KNOWN, "--set", "signal=consistency")["answer"] == "Ada Bram"
 
 
-def test_settings_choices_and_seed_reach_the_method(scripted: Scripted, gnothi_json: RunJson) -> None:
+def test_settings_choices_and_seed_reach_the_method(scripted: Scripted, gnothi_json: Json) -> None:
     arguments = ("--method", "direct", "--choice", "Ada Bram", "--choice", "Bram Dor", "--set", "max_tokens=2")
     assert gnothi_json("ask", KNOWN, *arguments)["answer"] == "Ada Bram"
     assert scripted.prompts[0].choices == ("Ada Bram", "Bram Dor")
@@ -145,7 +141,7 @@ def test_a_blank_question(gnothi: Run) -> None:
 
 @pytest.mark.usefixtures("scripted")
 def test_settings_come_from_file_environment_and_command_line(
-    gnothi_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gnothi_json: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def threshold(*arguments: str) -> float:
         value: float = gnothi_json("ask", KNOWN, "--config", str(file), *arguments)["decisions"][0]["threshold"]
@@ -164,7 +160,7 @@ import sys
 from gnothi.cli import main
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
-from tests.command_line import script, stand_in
+from tests.command_line import Json, script, stand_in
 sources.open_model = stand_in(Scripted(script, name="lab", thresholds={"gram": -6.0}))
 sys.exit(main.run(sys.argv[1:]))
 """
@@ -226,7 +222,7 @@ import asyncio, sys
 from gnothi.cli import main
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
-from tests.command_line import stand_in
+from tests.command_line import Json, stand_in
 
 class Slow(Scripted):
     async def sample(self, *arguments):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,10 @@ from gnothi.models.wrappers import Seeded, Traced
 from gnothi.runs.folder import read_rows
 from gnothi.session import sources
 from gnothi.testing.model import Reply, Scripted
+from tests.command_line import Run
 from tests.messages import complained
 from tests.runs.fake_ray import FakeRay
 
-Run = Callable[..., tuple[int, str, str]]
 ASKED = ("Who directed The Amber Harbour?", "Who wrote The Hollow Letter?")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,15 @@ from gnothi.session.plan import Request, resolve
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 from tests.cli.test_gates import recorded
+from tests.command_line import Json, Run
 from tests.messages import complained
 
 __all__ = ["recorded"]
 
-Run = Callable[..., tuple[int, str, str]]
 LIVE = ("--method", "seakr", "--limit", "60", "--set", "form=simple", "--set", "signal.samples=4")
 
 
-def test_a_guarantee_from_recorded_outcomes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+def test_a_guarantee_from_recorded_outcomes(gnothi_json: Json, recorded: str, tmp_path: Path) -> None:
     out = tmp_path / "made.toml"
     found = gnothi_json("calibrate", recorded, "--signal", "perplexity", "--target-error", "0.1", "--out", str(out))
     assert 1.5 < found["gate"]["threshold"] < 2.1
@@ -55,7 +54,7 @@ def test_by_worth_and_with_a_diagram(gnothi: Run, recorded: str, tmp_path: Path)
     assert tomllib.loads(out.read_text(encoding="utf-8"))["gate"]["fires"] == "below"
 
 
-def test_to_retrieve_always_is_no_number(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+def test_to_retrieve_always_is_no_number(gnothi_json: Json, recorded: str, tmp_path: Path) -> None:
     always = [
         json.loads(line) | {"no_retrieval": "Rome", "one_retrieval": "Paris"}
         for line in Path(recorded).read_text("utf-8").splitlines()
@@ -90,7 +89,7 @@ def test_flags_that_would_count_for_nothing(gnothi: Run, recorded: str, tmp_path
     assert not out.exists()
 
 
-def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str, tmp_path: Path) -> None:
+def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Json, recorded: str, tmp_path: Path) -> None:
     own = tmp_path / "own.jsonl"
     own.write_text(Path(recorded).read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open"))
     rest = ("--signal", "perplexity", "--out", str(tmp_path / "made.toml"))
@@ -118,7 +117,7 @@ def test_a_data_set_is_named_wrongly_or_a_method_has_no_gate(gnothi: Run, tmp_pa
     complained(gnothi("calibrate", *arguments.split(), "--out", str(tmp_path / "made.toml")))
 
 
-def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     """Half of the questions are known: the script answers them rightly and surely."""
     known = teach(scripted)
     out = tmp_path / "made.toml"
@@ -157,7 +156,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..
 
 
 def test_ask_says_how_probably_an_answer_from_memory_is_wrong(
-    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+    scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path
 ) -> None:
     known = teach(scripted)
     unknown = next(one.text for one in lab.questions(lab.world(), "one_hop", 60) if one.text not in known)
@@ -200,7 +199,7 @@ def test_where_the_curve_says_nothing(seen: list[float | None], schedule: str, t
     assert found == (made.probability_wrong(0.9) if told else None)
 
 
-def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_live_by_worth_asks_with_the_gate_open_too(scripted: Scripted, gnothi_json: Json, tmp_path: Path) -> None:
     teach(scripted)
     out = tmp_path / "made.toml"
     made = gnothi_json("calibrate", "lab:one_hop", *LIVE, "--set", "query=question", "--out", str(out))
@@ -229,7 +228,7 @@ def test_several_processes_do_not_wait_for_one_server(gnothi: Run, tmp_path: Pat
 
 
 def test_it_is_of_the_model_that_the_gate_listens_to(
-    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+    scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path
 ) -> None:
     teach(scripted)
     out, run = str(tmp_path / "made.toml"), str(tmp_path / "run")
@@ -244,7 +243,7 @@ def test_it_is_of_the_model_that_the_gate_listens_to(
 
 
 def test_questions_that_fail_are_told_counted_and_tried_again(
-    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+    scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path
 ) -> None:
     known = teach(scripted)
     works = scripted._script
@@ -329,7 +328,7 @@ def test_the_share_of_a_threshold(threshold: float, alpha: float) -> None:
     assert gate.at(float("-inf")) == {"assess": False}
 
 
-def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_run_needs_no_model(scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     teach(scripted)
     run, out = str(tmp_path / "run"), tmp_path / "made.toml"
     assert gnothi("eval", "lab:one_hop", *LIVE, "--method", "cot,rag", "--out", run)[0] == 0
@@ -409,7 +408,7 @@ def test_where_memory_is_never_right_the_gate_always_searches(scripted: Scripted
 
 
 def test_by_one_command_every_signal_and_the_best_one(
-    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     teach(scripted)
     monkeypatch.chdir(tmp_path)

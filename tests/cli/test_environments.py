@@ -7,15 +7,13 @@ import os
 import pwd
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import KNOWN
+from tests.command_line import KNOWN, Run
 from tests.messages import complained
 
-Run = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
 C_LOCALE = {"LC_ALL": "C", "LANG": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,15 @@ from gnothi.runs.folder import read_config, read_rows
 from gnothi.session import execute
 from gnothi.testing.model import Scripted
 from tests.cases import each
+from tests.command_line import Json, Run
 from tests.messages import complained
 from tests.stopping import Stopping
 
-Run = Callable[..., tuple[int, str, str]]
 THREE = ("--method", "direct,rag", "--method", "seakr", "--limit", "12")
 
 
 @pytest.mark.usefixtures("scripted")
-def test_json_is_one_object_per_method(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_json_is_one_object_per_method(gnothi_json: Json, tmp_path: Path) -> None:
     found = gnothi_json("eval", "lab:one_hop", *THREE, "--out", str(tmp_path / "run"))
     assert [method["method"] for method in found] == ["direct", "rag", "seakr"]
     for method in found:
@@ -47,7 +47,7 @@ def test_the_table_fits_80_columns(gnothi: Run, tmp_path: Path) -> None:
         assert said in out
 
 
-def test_the_same_command_again_asks_nothing(scripted: Scripted, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_same_command_again_asks_nothing(scripted: Scripted, gnothi_json: Json, tmp_path: Path) -> None:
     arguments = ("eval", "lab", *THREE, "--out", str(tmp_path / "run"))
     first = gnothi_json(*arguments)
     asked = len(scripted.prompts)
@@ -90,7 +90,7 @@ def test_the_config_is_fully_resolved(gnothi: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_file_of_questions(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_file_of_questions(gnothi_json: Json, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text('{"question": "Who wrote the known book?", "answer": ["Ada Bram"]}\n', encoding="utf-8")
     (found,) = gnothi_json("eval", str(file), "--method", "direct", "--out", str(tmp_path / "run"))
@@ -180,7 +180,7 @@ def test_official_files(gnothi: Run, tmp_path: Path, shared_data: Path) -> None:
     each(official_file_evaluated, [(gnothi, shared_data, tmp_path, name, kinds) for name, kinds in OFFICIAL])
 
 
-def test_choices_are_shown_and_labels_are_answers(gnothi_json: Callable[..., Any], scripted: Scripted, tmp_path: Path) -> None:
+def test_choices_are_shown_and_labels_are_answers(gnothi_json: Json, scripted: Scripted, tmp_path: Path) -> None:
     file = tmp_path / "csqa.jsonl"
     choices = {"label": ["A", "B", "C"], "text": ["bank", "nobody", "mall"]}
     line = {"id": "1", "question": "Where?", "question_concept": "door", "choices": choices, "answerKey": "B"}
@@ -243,7 +243,7 @@ def test_an_interrupted_run_says_so_and_goes_on(gnothi: Run, tmp_path: Path, how
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("scripted")
-def test_killed_ten_times_and_run_again_to_the_end(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_killed_ten_times_and_run_again_to_the_end(gnothi_json: Json, tmp_path: Path) -> None:
     """The whole command, whatever it is doing when SIGKILL comes; some kills meet an import or an index."""
     out, chance = tmp_path / "run", random.Random(3)
     arguments = ["eval", "lab", *THREE, "--limit", "40", "--concurrency", "3"]

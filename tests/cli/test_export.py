@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
+from tests.command_line import Run
 from tests.messages import complained
 from tests.report.export.made import made
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 async def test_a_run_for_other_tools(gnothi: Run, tmp_path: Path) -> None:

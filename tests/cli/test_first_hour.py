@@ -7,18 +7,15 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gnothi.cli import main
 from gnothi.testing.model import Scripted
-from tests.command_line import KNOWN
+from tests.command_line import KNOWN, Run
 from tests.messages import complained
 from tests.patience import PATIENCE
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

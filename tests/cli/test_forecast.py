@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import Run
 from tests.messages import complained
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

@@ -6,15 +6,13 @@ import csv
 import json
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command_line import Json, Run
 from tests.messages import complained
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def recorded(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_one_document_per_file(gnothi_json: Callable[..., Any], recorded: str) -> None:
+def test_one_document_per_file(gnothi_json: Json, recorded: str) -> None:
     first, second = gnothi_json("calibrate", "--replay", recorded, recorded)
     assert first == second
     assert (first["n"], first["metric"], first["dataset"]) == (120, "contained", "some.test")
@@ -148,7 +146,7 @@ def test_files_of_another_kind(gnothi: Run, tmp_path: Path) -> None:
     assert gnothi("calibrate", "--replay", str(tmp_path / "absent"))[0] == 2
 
 
-def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Callable[..., Any], recorded: str) -> None:
+def test_a_file_may_name_its_answers_as_it_likes(gnothi_json: Json, recorded: str) -> None:
     path = Path(recorded)
     text = path.read_text().replace("no_retrieval", "closed").replace("one_retrieval", "open")
     (before,) = gnothi_json("calibrate", "--replay", recorded)
@@ -165,7 +163,7 @@ def test_a_line_that_is_not_json_is_named(gnothi: Run, recorded: str) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_run(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_run(gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     assert gnothi("eval", "lab:one_hop", "--method", "direct,rag,seakr", "--limit", "24", "--out", run)[0] == 0
     (found,) = gnothi_json("calibrate", "--replay", run)
@@ -202,7 +200,7 @@ def test_one_page_and_tables_of_what_was_recorded(gnothi: Run, recorded: str, tm
 
 
 def test_a_panel_from_the_first_question_to_a_calibrated_gate(
-    scripted: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+    scripted: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path
 ) -> None:
     run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
     samples = ("--set", "signal.samples=4")
@@ -271,7 +269,7 @@ def test_a_gate_is_learnt_and_says_what_it_looks_at(
     assert "It takes: evidence" in shown
 
 
-def test_a_learnt_gate_as_json(gnothi_json: Callable[..., Any], recorded: str) -> None:
+def test_a_learnt_gate_as_json(gnothi_json: Json, recorded: str) -> None:
     (found,) = gnothi_json("calibrate", "--learn", recorded, "--judge", recorded, "--wrong-cost", "1")
     assert set(found["ways"]) == {"before the search", "after the search", "cascade"}
     assert found["prices"] == {"search": 0.0, "wrong": 1.0, "tokens": 0.0}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ from gnothi.retrieval.wrappers import Reranked
 from gnothi.session import sources
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import FakeReranker, ListedGraph
-from tests.command_line import covered_fact
+from tests.command_line import Json, Run, covered_fact
 from tests.messages import complained, refused
 from tests.session.opening import open_resources
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -52,7 +49,7 @@ def test_ask_shows_what_was_linked_recalled_and_found(gnothi: Run, reranker: lis
 
 
 @pytest.mark.usefixtures("scripted")
-def test_json_names_the_graph(gnothi_json: Callable[..., Any]) -> None:
+def test_json_names_the_graph(gnothi_json: Json) -> None:
     *_, question = covered_fact()
     document = gnothi_json("ask", question, "--method", "iekr", "--set", "choose=text", "--set", "m=3")
     assert document["graph"] == "lab"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,8 @@ from gnothi import lab
 from gnothi.cli.lab import SETTINGS_FILE
 from gnothi.lab import training
 from gnothi.session.data import load_questions
+from tests.command_line import Run
 from tests.messages import complained
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def test_info_counts_what_there_is(gnothi: Run) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from gnothi import methods
 from gnothi.datasets import file_formats
 from gnothi.methods.registry import METHODS
 from gnothi.registry import Entry
+from tests.command_line import Json, Run
 from tests.messages import complained
-
-Run = Callable[..., tuple[int, str, str]]
-RunJson = Callable[..., Any]
 
 
 @pytest.mark.parametrize("kind", ["methods", "signals", "models", "datasets", "plugins"])
@@ -24,7 +19,7 @@ def test_a_listing_fits_80_columns(gnothi: Run, kind: str) -> None:
     assert all(len(line) <= 80 for line in out.splitlines())
 
 
-def test_every_method_is_listed_with_needs_and_settings(gnothi: Run, gnothi_json: RunJson) -> None:
+def test_every_method_is_listed_with_needs_and_settings(gnothi: Run, gnothi_json: Json) -> None:
     documents = {document["name"]: document for document in gnothi_json("list", "methods")}
     assert set(documents) == set(methods.names())
     assert documents["seakr"]["needs"] == ["model", "retriever", "hidden states"]
@@ -40,7 +35,7 @@ def test_one_method_is_explained(gnothi: Run) -> None:
     assert "seakr" not in out
 
 
-def test_a_signal_is_explained(gnothi: Run, gnothi_json: RunJson) -> None:
+def test_a_signal_is_explained(gnothi: Run, gnothi_json: Json) -> None:
     out = gnothi("list", "signals", "gram", "perplexity")[1]
     assert "hidden states" in out
     assert "signal.alpha=0.001" in out
@@ -49,7 +44,7 @@ def test_a_signal_is_explained(gnothi: Run, gnothi_json: RunJson) -> None:
     assert "signal.samples" in found["settings"]
 
 
-def test_settings_that_methods_share_stand_once(gnothi: Run, gnothi_json: RunJson) -> None:
+def test_settings_that_methods_share_stand_once(gnothi: Run, gnothi_json: Json) -> None:
     out = gnothi("list", "methods", "rag")[1]
     assert "signal.alpha" not in out
     assert "gnothi list settings" in out
@@ -91,13 +86,13 @@ def test_a_broken_plug_in_harms_nothing_but_itself(gnothi: Run) -> None:
     complained(gnothi("ask", "Who wrote the known book?", "--method", "bad"), 3)
 
 
-def test_data_sets_and_formats_are_listed(gnothi_json: RunJson) -> None:
+def test_data_sets_and_formats_are_listed(gnothi_json: Json) -> None:
     document = gnothi_json("list", "datasets")
     assert {"lab", "lab:one_hop"} <= {item["name"] for item in document["datasets"]}
     assert {item["name"] for item in document["formats"]} == set(file_formats())
 
 
-def test_a_model_is_opened_and_told_of(gnothi: Run, gnothi_json: RunJson) -> None:
+def test_a_model_is_opened_and_told_of(gnothi: Run, gnothi_json: Json) -> None:
     told = gnothi_json("list", "models", "lab")
     assert (told["model"], told["attention"], told["ffn"]) == ("lab", "forked", "mlp")
     assert "hidden states" in told["offers"]
@@ -105,7 +100,7 @@ def test_a_model_is_opened_and_told_of(gnothi: Run, gnothi_json: RunJson) -> Non
     assert told["trial"] in gnothi("list", "models", "lab")[1]
 
 
-def test_models_are_listed_with_their_settings(gnothi_json: RunJson) -> None:
+def test_models_are_listed_with_their_settings(gnothi_json: Json) -> None:
     document = gnothi_json("list", "models")
     assert "lab" in {item["spec"] for item in document["models"]}
     assert all(setting["key"].startswith("model.") for setting in document["settings"])

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import gnothi as interface
 from gnothi.errors import InvalidSetting
 from gnothi.runs.folder import read_config, read_rows
+from tests.command_line import Json, Run
 from tests.messages import complained, refused
 from tests.runs.fake_ray import FakeRay
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -26,7 +23,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_eval(gnothi_json: Callable[..., Any], gnothi: Run, ray: FakeRay, tmp_path: Path) -> None:
+def test_eval(gnothi_json: Json, gnothi: Run, ray: FakeRay, tmp_path: Path) -> None:
     arguments = ("eval", "lab", "--method", "direct,rag", "--limit", "4", "--out")
     gnothi_json(*arguments, str(tmp_path / "here"))
     code, _, err = gnothi(*arguments, str(tmp_path / "ray"), "--on", "ray:head:6379", "--workers", "2")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import Run
 from tests.messages import complained
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "1e400", "cheap"])

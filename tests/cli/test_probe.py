@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,10 +15,9 @@ from gnothi.session import sources
 from gnothi.signals.probe_folder import HEADER
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Decoding, Generation, Profile, Prompt, Question
-from tests.command_line import stand_in
+from tests.command_line import Json, Run, stand_in
 from tests.messages import complained
 
-Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "probe", "lab-train", "--limit", "60")
 ASKED = "Who directed The Amber Harbour?"
 
@@ -110,7 +108,7 @@ def test_it_says_why_questions_failed(monkeypatch: pytest.MonkeyPatch, gnothi: R
 
 
 @pytest.mark.usefixtures("halves")
-def test_json_is_what_the_header_says(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_json_is_what_the_header_says(gnothi_json: Json, tmp_path: Path) -> None:
     about = gnothi_json(*COMMAND, "--out", str(tmp_path / "p"), "--set", "target=uncertainty", "--set", "signal.samples=3")
     header = json.loads((tmp_path / "p" / HEADER).read_text())
     assert header.items() >= about.items()

@@ -16,11 +16,11 @@ from gnothi.models import LAB_FOLDER, ModelSettings
 from gnothi.models.batched import Batched
 from gnothi.models.rendering import Tagged
 from gnothi.runs.folder import read_config, read_rows
+from tests.command_line import Json, Run
 from tests.messages import complained
 from tests.models.openai_api import Api, Offer, Raw
 from tests.models.openai_server import Server, nobody, serving
 
-Run = Callable[..., tuple[int, str, str]]
 SECRET = "sk-lab-secret-0123456789"
 MODEL = ("--model", "openai:lab", "--index", "lab")
 
@@ -163,7 +163,7 @@ def test_limits_that_mean_nothing(serve: Any, gnothi: Run, tmp_path: Path) -> No
     assert "the budget is spent: 0 of 10 tokens" in err
 
 
-def test_ask(serve: Any, gnothi: Run, gnothi_json: Callable[..., Any]) -> None:
+def test_ask(serve: Any, gnothi: Run, gnothi_json: Json) -> None:
     server = serve()
     arguments = ("ask", "What is the birthplace of the star of The Hollow Letter?", *MODEL, "--method", "rag")
     found = gnothi_json(*arguments)
@@ -179,9 +179,7 @@ def test_ask(serve: Any, gnothi: Run, gnothi_json: Callable[..., Any]) -> None:
     assert "charged  0 requests" in out
 
 
-def test_how_a_model_was_asked_is_told_and_kept(
-    serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_how_a_model_was_asked_is_told_and_kept(serve: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     serve(Offer(refuses=frozenset({"n", "top_k"})))
     samples = ("--method", "seakr", "--set", "signal=consistency", "--set", "signal.samples=3")
     code, out, _ = gnothi("ask", "Who directed The Hollow Letter?", *MODEL, *samples)
@@ -201,7 +199,7 @@ def test_how_a_model_was_asked_is_told_and_kept(
     assert "top_k: Unsupported parameter" in " ".join(gnothi("list", "models", "openai:lab")[1].split())
 
 
-def test_a_model_that_runs_here_tells_how(gnothi_json: Callable[..., Any]) -> None:
+def test_a_model_that_runs_here_tells_how(gnothi_json: Json) -> None:
     assert "hidden states" in gnothi_json("list", "models", "lab")["offers"]
 
 
@@ -210,9 +208,7 @@ KEQA = ("--method", "keqa", *JUDGES, "--set", "model.renderer=tagged", "--set", 
 
 
 @pytest.mark.slow
-def test_judges_behind_an_api_are_charged_kept_and_limited(
-    serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_judges_behind_an_api_are_charged_kept_and_limited(serve: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     asked = lab.questions(lab.world(), "two_hop", 40)
     unknown = next(question for question in asked if question.metadata["familiarity"] == "never")
@@ -278,7 +274,7 @@ def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch
     complained(gnothi("ask", "Who?", *MODEL, "--method", "direct", "--set", "model.device=cpu"))
 
 
-def test_cache_info_and_clear(serve: Any, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_cache_info_and_clear(serve: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     assert "cache" in main.COMMANDS
     serve()
     assert gnothi_json("cache") == {"path": str(tmp_path / "cache"), "entries": 0, "bytes": 0, "models": {}}

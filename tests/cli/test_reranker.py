@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gnothi.testing.model import Scripted
+from tests.command_line import Json, Run
 from tests.messages import complained
 from tests.retrieval.cross_encoders import classifier
 
-Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "20")
 
 
@@ -38,7 +36,7 @@ def test_what_is_not_there(gnothi: Run, tmp_path: Path) -> None:
     complained(gnothi(*COMMAND, "--base", "./none", "--out", str(tmp_path / "other")), 3)
 
 
-def test_pairs_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_pairs_only(scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     arguments = (*COMMAND, "--collect-only", "--out", str(tmp_path / "out"))
     code, said, err = gnothi(*arguments)
     assert (code, err) == (0, "")
@@ -53,7 +51,7 @@ def test_pairs_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., 
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_reranker_from_an_encoder(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_reranker_from_an_encoder(gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     base = classifier(tmp_path / "base", architecture="BertModel")
     out = tmp_path / "out"

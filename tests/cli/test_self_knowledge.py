@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gnothi.testing.model import Scripted
+from tests.command_line import Json, Run
 from tests.messages import complained
 
-Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "self-knowledge", "lab-train:one_hop")
 QUICK = ("steps=2", "questions=2", "replies=2", "warm_start_steps=2", "warm_start_batch=4", "evaluate_every=2", "answers.n=2")
 
@@ -35,7 +33,7 @@ def test_what_is_refused(gnothi: Run, tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_answers_only(scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_answers_only(scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     arguments = (*COMMAND, "--limit", "12", "--collect-only", "--out", str(tmp_path / "out"))
     code, said, err = gnothi(*arguments)
     assert (code, err) == (0, "")

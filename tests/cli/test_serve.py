@@ -10,26 +10,26 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import gnothi as package
+from tests.command_line import Run
 from tests.messages import complained
 from tests.patience import PATIENCE
 
 KNOWN = {"model": "gnothi/direct", "stream": True, "messages": [{"role": "user", "content": "Who directed The Amber Harbour?"}]}
 
 
-def test_what_is_not_installed_is_named(gnothi: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_named(gnothi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [name for name in sys.modules if name.startswith("gnothi.serving")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     complained(gnothi("serve"), 3)
 
 
-def test_a_port_that_is_taken_is_told(gnothi: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_port_that_is_taken_is_told(gnothi: Run) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ from gnothi.calibration import learned
 from gnothi.filtering.reference import HEADER, LABELS, open_reference
 from gnothi.lab.questions import facts_needed
 from gnothi.testing.model import Scripted
-from tests.command_line import KNOWN, covered_fact
+from tests.command_line import KNOWN, Json, Run, covered_fact
 from tests.messages import complained
 from tests.stopping import Stopping
 
-Run = Callable[..., tuple[int, str, str]]
 COMMAND = ("train", "utility-reference", "lab-train", "--limit", "12")
 
 
@@ -121,7 +119,7 @@ def test_lab_train_asks_for_no_fact_of_the_test_questions() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("scripted")
-def test_killed_again_and_again(gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_killed_again_and_again(gnothi_json: Json, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     arguments = ("train", "utility-reference", "lab-train", "--limit", "40", "--concurrency", "3")
 
@@ -141,7 +139,7 @@ def test_killed_again_and_again(gnothi_json: Callable[..., Any], tmp_path: Path)
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     run, known = str(tmp_path / "run"), str(tmp_path / "known")
     complained(gnothi("train", "knowledge-reference", run, "--out", known))
     questions = tmp_path / "questions.jsonl"
@@ -168,9 +166,7 @@ def test_a_knowledge_reference_is_made_of_a_run_and_used(gnothi: Run, gnothi_jso
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_complexity_classifier_is_made_of_a_run_and_used(
-    gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_complexity_classifier_is_made_of_a_run_and_used(gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     run, learnt = str(tmp_path / "run"), str(tmp_path / "learnt")
     questions = tmp_path / "questions.jsonl"
     _, true, asked = covered_fact()
@@ -202,7 +198,7 @@ def test_a_run_over_test_questions_teaches_nothing(gnothi: Run, tmp_path: Path, 
 
 @pytest.mark.usefixtures("scripted")
 def test_a_gate_is_learnt_of_a_run_and_used(
-    gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gnothi: Run, gnothi_json: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learned, "REPEATS", 1)
     run, learnt = str(tmp_path / "run"), str(tmp_path / "gate")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.metrics.echo import echoes
+from gnothi.metrics.accuracy import echoes
 
 FILMS = "Which film was released first, Barravento or The Colditz Story?"
 

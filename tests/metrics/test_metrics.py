@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gnothi.datasets import load
 from gnothi.metrics import METRICS, accuracy, chosen, contained, exact_match, f1, normalise, refuses, score
-from gnothi.metrics.yes_no import verdict
+from gnothi.metrics.accuracy import verdict
 from tests import made_data as made
 from tests.metrics import official
 

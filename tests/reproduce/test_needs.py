@@ -20,9 +20,9 @@ from gnothi.reproduce.variants import PlannedStudy, plan_study
 from gnothi.reproduce.work import outlook
 from gnothi.retrieval.dense.encoders import Encoder
 from gnothi.session.resources import opened
+from gnothi.session.watch import SILENT
 from gnothi.testing.model import Reply, Scripted
 from gnothi.training.job import Sources
-from gnothi.training.watch import SILENT
 from tests.reproduce.doors import recorder
 
 ALL = [name for name in recipe.names() if "/" in name]

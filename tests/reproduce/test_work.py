@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from gnothi import lab
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.graph.registry import open_graph
 from gnothi.reproduce import recipe, resources
-from gnothi.reproduce.learning import Watching, build
+from gnothi.reproduce.learning import build
 from gnothi.reproduce.outcome import Cell, reach, widening
 from gnothi.reproduce.parts import Job, drawn, filled, parts
 from gnothi.reproduce.shown import conclusion, document, markdown
@@ -27,10 +27,9 @@ from gnothi.session import sources
 from gnothi.stats.intervals import Interval
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
-from tests.command_line import stand_in
+from tests.command_line import Run, stand_in
 from tests.messages import refused
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.training.heard import Heard
 
 
 def job(name: str, tmp_path: Path, **given: Any) -> Job:
@@ -125,10 +124,10 @@ def test_a_graph_is_built_once_with_its_sentences(tmp_path: Path) -> None:
     triples = tmp_path / "medical" / "triples.tsv"
     triples.write_text("head\trelation\ttail\naspirin\tisaningradientof\tAlka-Seltzer\n", encoding="utf-8")
     found = parts(job("iekr/table5", tmp_path, data=tmp_path))
-    steps: list[str] = []
+    heard = Heard()
     for _ in range(2):
-        build(found, Watching(steps.append))
-    assert len(steps) == 1
+        build(found, heard)
+    assert len(heard.told) == 1
     graph = open_graph(str(tmp_path / "gnothi" / "medical"))
     facts = asyncio.run(graph.neighbourhood(["aspirin"], 1, 10)).facts
     assert [fact.text for fact in facts] == ["Aspirin is an ingredient of Alka-Seltzer."]
@@ -157,20 +156,21 @@ def knowing(monkeypatch: pytest.MonkeyPatch) -> Scripted:
 
 def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: Path) -> None:
     """An index is built, a threshold is chosen, rows are run; the same call does nothing again."""
-    steps: list[str] = []
+    heard = Heard()
     one = job("seakr/table6", tmp_path, data=data, only=("nq",), model="some/model")
-    found = carry_out(one, Watching(steps.append))
-    assert [step.split(":")[0].split(" of ")[0] for step in steps] == ["index", "threshold", "rows"]
+    found = carry_out(one, heard)
+    steps = [line.removeprefix("step: ") for line in heard.told if line.startswith("step: ")]
+    assert [step.split(" of ")[0] for step in steps] == ["index", "threshold", "rows"]
     assert read_manifest(data / "gnothi" / "wikipedia-2018-best").fields == "best"
     (on,) = found.data
     assert [row.label for row in on.rows] == ["SeaKR", "FLARE", "DRAGIN"]
     assert on.metrics == ["em", "f1"]
     assert on.rows[0].cells[0].paper == pytest.approx(0.31)
     calls, kept = len(knowing.prompts), document(found)
-    steps.clear()
-    assert document(carry_out(one, Watching(steps.append))) == kept
+    heard.told.clear()
+    assert document(carry_out(one, heard)) == kept
     assert len(knowing.prompts) == calls
-    assert not any(step.startswith("index") for step in steps)
+    assert not any(line.startswith("step: index") for line in heard.told)
 
 
 def test_only_a_data_set_and_a_row(scripted: Scripted, tmp_path: Path) -> None:  # noqa: ARG001

@@ -17,6 +17,7 @@ from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.filters import Filters
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage, ScoredPassage
+from tests.retrieval import filtered
 
 
 class TestInMemoryConformance(RetrieverConformance):
@@ -137,3 +138,8 @@ def test_a_parsed_query_gives_the_same_results() -> None:
         theirs = index.searcher().search(index.parse_query(query, ["body"]), limit=80, count=False).hits
         scores = [result.score for result in ours.search_blocking(query, 80)]
         assert scores == pytest.approx([score for score, _ in theirs], abs=1e-4)
+
+
+async def test_a_filtered_search_finds_what_a_plain_scan_lets_through() -> None:
+    corpus = filtered.passages(1)
+    await filtered.check(BM25Index.in_memory(corpus), corpus, seed=2)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import Json
+
 
 @pytest.fixture
-def gnothi_run_json(gnothi_json: Callable[..., Any]) -> Callable[..., Any]:
+def gnothi_run_json(gnothi_json: Json) -> Callable[..., Any]:
     return gnothi_json

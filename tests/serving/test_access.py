@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from gnothi.serving.bodies import json_object
 from gnothi.serving.failures import Refusal
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
-from tests.command_line import KNOWN, covered_fact
+from tests.command_line import KNOWN, Run, covered_fact
 from tests.messages import refused
 from tests.serving.served import Slow, served
 from tests.serving.test_faults import SECRET
@@ -122,7 +121,7 @@ async def test_content_is_in_the_log_where_asked_for(tmp_path: Path, capsys: pyt
         assert one not in err
 
 
-def test_the_command_refuses_to_be_open(gnothi: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_the_command_refuses_to_be_open(gnothi: Run, tmp_path: Path) -> None:
     code, _, err = gnothi("serve", "--host", "0.0.0.0")
     assert (code, "server.anyone=true" in err) == (2, True)
     code, _, err = gnothi("serve", "--set", "server.prot=1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from gnothi.models.remote.budget import Budget, Prices
 from gnothi.serving import keys
 from gnothi.serving.failures import Refusal
 from gnothi.serving.keys import Account, Keys
-from tests.command_line import KNOWN, covered_fact
+from tests.command_line import KNOWN, Json, Run, covered_fact
 from tests.messages import refused
 from tests.serving.served import Served, served
 from tests.serving.test_faults import error_of
@@ -152,7 +151,7 @@ def test_a_damaged_file_leaves_the_keys_as_they_were(file: Path) -> None:
     known.close()
 
 
-def test_a_list_of_keys_does_not_steer_the_terminal(gnothi: Callable[..., tuple[int, str, str]], file: Path) -> None:
+def test_a_list_of_keys_does_not_steer_the_terminal(gnothi: Run, file: Path) -> None:
     keys.add(file, "me")
     document = json.loads(file.read_text())
     document["keys"][0] |= {"created": "\x1b[2J", "revoked": "\u202e"}
@@ -173,7 +172,7 @@ def test_cost_is_counted_where_a_price_is_known_and_the_cache_is_free() -> None:
         account.admit()
 
 
-def test_the_commands(gnothi: Callable[..., tuple[int, str, str]], gnothi_json: Callable[..., Any], file: Path) -> None:
+def test_the_commands(gnothi: Run, gnothi_json: Json, file: Path) -> None:
     code, out, _ = gnothi("keys", str(file), "--add", "me", "--per-minute", "3", "--max-tokens", "1000")
     assert code == 0
     assert keys.read(file)[0].digest == keys.digest(out.strip())

@@ -11,9 +11,10 @@ import pytest
 
 from gnothi.runs.rows import Row
 from gnothi.session import progress
-from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Execution, Request, resolve, with_questions
 from gnothi.session.progress import Ahead, outlook, seconds_left
+from gnothi.session.watch import Watch
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage

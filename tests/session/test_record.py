@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,8 @@ from gnothi.session.record import as_arguments, as_settings
 from gnothi.signals.probe import Probe
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER
 from gnothi.testing.model import Scripted
-from tests.command_line import KNOWN
+from tests.command_line import KNOWN, Json, Run
 
-Run = Callable[..., tuple[int, str, str]]
 SETTINGS = ("--set", "signal.samples=4", "--set", "seakr.threshold=-1.5", "--set", "rag.k=2", "--set", "index.depth=7")
 
 
@@ -64,7 +62,7 @@ def test_what_is_given_wins_over_the_run(gnothi: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_run_configures_ask_too(gnothi_json: Callable[..., Any], gnothi: Run, tmp_path: Path) -> None:
+def test_a_run_configures_ask_too(gnothi_json: Json, gnothi: Run, tmp_path: Path) -> None:
     assert gnothi("eval", "lab", "--method", "rag", "--set", "k=2", "--limit", "2", "--out", str(tmp_path / "run"))[0] == 0
     found = gnothi_json("ask", KNOWN, "--config", str(tmp_path / "run" / "config.toml"))
     assert found["method"] == "rag"

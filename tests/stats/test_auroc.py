@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gnothi.stats.auroc import auroc, auroc_difference, auroc_interval, auroc_within
+from gnothi.stats.auroc import auroc, auroc_difference, auroc_interval, auroc_within, risk_coverage
 from gnothi.stats.intervals import mean
 from tests.messages import refused
 
@@ -99,3 +99,14 @@ def test_paired_auroc_is_delongs() -> None:
     assert same is not None
     assert (same.difference, same.p, same.interval) == (0.0, 1.0, None)
     assert auroc_difference(a[:3], b[:3], np.array([True, False, False])) is None
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.booleans()), max_size=40))
+def test_risk_coverage_is_its_definition(items: list[tuple[float, bool]]) -> None:
+    coverage, risk = risk_coverage([u for u, _ in items], [w for _, w in items])
+    limits = sorted({u for u, _ in items})
+    assert len(coverage) == len(limits)
+    for limit, share, wrong in zip(limits, coverage, risk, strict=True):
+        accepted = [w for u, w in items if u <= limit]
+        assert share == pytest.approx(len(accepted) / len(items))
+        assert wrong == pytest.approx(sum(accepted) / len(accepted))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gnothi.training.watch import Watch
+from gnothi.session.watch import Watch
 
 
 class Heard(Watch):

@@ -3,6 +3,7 @@ forked from a server that has loaded the libraries."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import random
@@ -60,6 +61,18 @@ def command_killed_and_undisturbed(
     assert not (folder / "killed" / HEADER).exists()
     for name in ("killed", "undisturbed"):
         _Training(context, [*program, "--out", str(folder / name)]).finish()
+
+
+def killed_three_times(
+    folder: Path, command: Sequence[str], settings: Iterable[str], last: int, files: Iterable[str] = ()
+) -> None:
+    """Of a training with an adapter: its files, and the adapter of its best checkpoint, are those of an undisturbed one. The
+    kills fall on up to ``last`` lines."""
+    moments = sorted(random.Random(0).sample(range(1, last + 1), 3))
+    command_killed_and_undisturbed(folder, command, settings, moments)
+    assert_same(folder, (METRICS, HEADER, "model.safetensors", "gnothi.json", *files))
+    best = json.loads((folder / "killed" / HEADER).read_text())["best_step"]
+    assert_same(folder, [Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"])
 
 
 class _Training:

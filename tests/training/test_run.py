@@ -18,12 +18,12 @@ from gnothi.config import Settings
 from gnothi.errors import InvalidInput, InvalidSetting, MissingDependency, UnknownName
 from gnothi.filtering.reference import HEADER, open_reference
 from gnothi.session.plan import Execution
+from gnothi.session.watch import Progress
 from gnothi.testing.model import Scripted
 from gnothi.training import processes
 from gnothi.training.collecting import Collecting, Finding, Line
 from gnothi.training.job import Job, Sources, asking
 from gnothi.training.utility_reference import TrainableReference
-from gnothi.training.watch import Progress
 from gnothi.types import Question
 from tests.command_line import KNOWN, covered_fact
 from tests.messages import refused

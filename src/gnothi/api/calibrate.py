@@ -35,7 +35,7 @@ from gnothi.session.calibrate import (
     gate_to_place,
     made,
 )
-from gnothi.session.execute import Watch
+from gnothi.session.watch import Watch
 from gnothi.stats.guarantee import EPSILON
 from gnothi.types import Question
 

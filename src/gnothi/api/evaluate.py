@@ -21,9 +21,10 @@ from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
-from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Execution, Plan, resolve, unanswered, with_questions
 from gnothi.session.record import changed_since, is_run, record
+from gnothi.session.watch import Watch
 from gnothi.types import Question
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def evaluate(
     question per line. ``methods``: names, functions, classes, or what ``gnothi.open`` returned, whose model, index and settings
     are then used; None as for ``gnothi.open``. ``settings`` by key, also under a method's name, as in
     ``{"seakr.threshold": -3}``. ``on_row`` hears of each row as it is finished, ``watch`` of everything on the way
-    (``gnothi.session.execute.Watch``). The rest as for ``gnothi.open``.
+    (``gnothi.session.watch.Watch``). The rest as for ``gnothi.open``.
 
     Raises as ``gnothi.open``, and TooManyFailures, BudgetSpent or WorkerDied, after which what is finished is kept.
     """

@@ -15,7 +15,7 @@ from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
 from gnothi.models import LAB
 from gnothi.session.default_method import default_method
-from gnothi.session.execute import Watch
+from gnothi.session.watch import Watch
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
@@ -39,22 +39,25 @@ def serve(
     config: str | os.PathLike[str] | None = None,
     budget: Budget | None = None,
     watch: Watch | None = None,
+    stdio: bool = False,
     **server: Any,
 ) -> None:
     """Answer questions over HTTP, as OpenAI's API does, until a signal ends it (Ctrl-C, SIGTERM).
 
     ``methods``: each is offered as the model ``gnothi/NAME``; None: seakr, rag and direct, first the one that ``gnothi.open``
     would take. ``server``: settings of the server (``docs/reference/http.md``), such as ``host``, ``port`` and ``keys``.
-    ``config``: a TOML file, which may hold several set-ups. ``watch`` is told of the address and of what may mislead. The rest
-    as for ``gnothi.evaluate``.
+    ``config``: a TOML file, which may hold several set-ups. ``watch`` is told of the address and of what may mislead.
+    ``stdio``: speak MCP over stdin and stdout in place of HTTP, until stdin ends; ``methods`` None is then as for
+    ``gnothi.open``. The rest as for ``gnothi.evaluate``.
 
     Raises as ``gnothi.open``, UnknownName or InvalidSetting for settings of the server, ResourceUnavailable where the address
     cannot be had.
     """
     said = locals()
     given.refuse_running_loop("serve()", "asyncio.to_thread(gnothi.serve, ...)")
-    if missing := [name for name in ("starlette", "uvicorn", "prometheus_client") if find_spec(name) is None]:
-        raise MissingDependency(missing[0], "serving", "the server")
+    needed, extra = (("mcp", "pydantic"), "mcp") if stdio else (("starlette", "uvicorn", "prometheus_client"), "serving")
+    if missing := [name for name in needed if find_spec(name) is None]:
+        raise MissingDependency(missing[0], extra, "the server")
     from gnothi.calibration.file import Calibration, read
     from gnothi.serving.setups import SECTION, SETUPS, plans, server_settings
 
@@ -65,22 +68,31 @@ def serve(
     names = None if named is None else [known.spec(one).name for one in named]
     request = given.request_of(said, names, Settings(every))
     of_server = server_settings(request.settings)
-    of_server.check_exposure()
-    if named is None and not request.settings.section(SETUPS):
+    if not stdio:
+        of_server.check_exposure()
+    if named is None and not stdio and not request.settings.section(SETUPS):
         found = request.calibration
         chosen = found if found is None or isinstance(found, Calibration) else read(found)
         suits, _ = default_method(request.model or LAB, request.settings, chosen)
         request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     setups = plans(request)
-    from gnothi.serving.server import serve as run
-
     for line in dict.fromkeys(line for plan in setups.values() for line in plan.told):
         watch.tell(line)
 
-    def ready(service: Service, address: str) -> None:
+    def warn(service: Service) -> None:
         for warning in dict.fromkeys(warning for one in service.setups.values() for warning in one.warnings):
             watch.warn(warning)
+
+    def ready(service: Service, address: str) -> None:
+        warn(service)
         watch.tell(f"{address}/v1 answers as {', '.join(one.id for one in service.setups.values())}. Ctrl-C ends it.")
 
     watch.opening("models")
-    asyncio.run(run(setups, of_server, ready))
+    if stdio:
+        from gnothi.serving.tools import serve_stdio
+
+        asyncio.run(serve_stdio(setups, warn))
+    else:
+        from gnothi.serving.server import serve as run
+
+        asyncio.run(run(setups, of_server, ready))

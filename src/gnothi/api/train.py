@@ -13,9 +13,9 @@ from gnothi.errors import UnknownName
 
 if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
+    from gnothi.session.watch import Watch
     from gnothi.training.job import Data
     from gnothi.training.run import Trained
-    from gnothi.training.watch import Watch
 
 _HERE = "gnothi.training."
 
@@ -85,12 +85,12 @@ def train(
 
     ``data``: training questions, or for ``knowledge-reference`` and ``complexity`` the folder of a run over them. ``given``:
     ``settings``, a mapping, and what the options of the command say: ``model``, ``index``, ``graph``, ``limit`` and the like.
-    ``watch`` hears of everything on the way (``gnothi.training.watch.Watch``).
+    ``watch`` hears of everything on the way (``gnothi.session.watch.Watch``).
     Raises UnknownName, InvalidSetting, InvalidInput, and what asking and training raise.
     """
     from gnothi.api.given import refuse_running_loop
+    from gnothi.session.watch import SILENT
     from gnothi.training.run import run
-    from gnothi.training.watch import SILENT
 
     refuse_running_loop("train()", "asyncio.to_thread(gnothi.train, ...)")
     named, watch = os.fspath(data) if isinstance(data, os.PathLike) else data, watch or SILENT

@@ -75,7 +75,10 @@ def ask(
     _refuse(context, _OF_ONE, "does not go with --file, only with a single QUESTION")
     if out is None:
         raise InvalidInput("--file needs --out RUN, a folder for the answers, as in --out runs/answers.")
-    return _many(file, out, method, sources, thresholds, asking, as_json)
+    named = None if method is None else [method]
+    with evaluated(file, named, out, sources, thresholds, asking, as_json=True, answered=False) as evaluation:
+        rows = evaluation.rows
+    return _show(rows, as_json)
 
 
 _OF_FILES = ("out", "limit", "format", "concurrency", "max_failures", "workers", "on", "gpus")
@@ -89,20 +92,9 @@ def _refuse(context: click.Context, names: Sequence[str], why: str) -> None:
             raise InvalidInput(f"{option.opts[0]} {why}.")
 
 
-def _many(
-    file: Path,
-    out: Path,
-    method: str | None,
-    sources: options.Sources,
-    thresholds: options.Thresholds,
-    asking: options.Asking,
-    as_json: bool,
-) -> int:
+def _show(rows: Sequence[Row], as_json: bool) -> int:
     from gnothi.report.terminal import console as terminal
 
-    named = None if method is None else [method]
-    with evaluated(file, named, out, sources, thresholds, asking, as_json=True, answered=False) as evaluation:
-        rows = evaluation.rows
     for row in rows:
         if as_json:
             click.echo(terminal.json_text(_document(row)))

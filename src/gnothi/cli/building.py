@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import click
+
 from gnothi.cli.saying import say
 from gnothi.naming import on_the_command_line
-from gnothi.report.terminal.console import clean
+from gnothi.report.numbers import counted
+from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval import left_out
 
 if TYPE_CHECKING:
-    from gnothi.retrieval.sources import Listing, SourcesReport
+    from gnothi.retrieval.sources import SourcesReport
 
 P = TypeVar("P")
 
@@ -26,11 +29,23 @@ _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_FRAMES = 10.0, 0.1
 
 @contextmanager
 def progress(
-    bar: Callable[[P, float], tuple[float, float, str]], line: Callable[[P, float], str]
+    bar: Callable[[P, float], tuple[float, float, str]], line: Callable[[P, float], str], kept: str
 ) -> Iterator[Callable[[P], None]]:
-    """A bar with time left on a terminal, a plain line now and then elsewhere.
+    """A bar with time left on a terminal, a plain line now and then elsewhere; where the user stops it, what is ``kept``.
 
     Of what is reported and the seconds since the start, ``bar`` makes done, total and a label, ``line`` a line."""
+    try:
+        with _shown(bar, line) as show:
+            yield show
+    except KeyboardInterrupt:
+        say(f"Stopped. {kept}")
+        raise
+
+
+@contextmanager
+def _shown(
+    bar: Callable[[P, float], tuple[float, float, str]], line: Callable[[P, float], str]
+) -> Iterator[Callable[[P], None]]:
     started = time.monotonic()
     if not sys.stderr.isatty():
         yield _at_most_every(_SECONDS_BETWEEN_LINES, lambda one: say(line(one, time.monotonic() - started)))
@@ -62,31 +77,46 @@ def _at_most_every(seconds: float, show: Callable[[P], None]) -> Callable[[P], N
     return maybe
 
 
-def warn_of(listing: Listing, what: str, happened: str) -> None:
-    """How many there were, and the first of them; nothing where there were none."""
-    if not listing.count:
-        return
-    say(f"warning: {count(listing.count, what)} {happened}")
-    for line in listing.first:
-        say(f"  {clean(on_the_command_line(line))}")
-    if listing.first and listing.count > len(listing.first):
-        say(f"  ... and {listing.count - len(listing.first):,} more")
-
-
-def left(report: SourcesReport) -> str:
-    """Files that moved or went, to be told among others."""
-    told = ((report.moved, "moved"), (report.deleted, "deleted"))
-    return "".join(f", {number:,} {how}" for number, how in told if number)
-
-
-def say_gone(report: SourcesReport) -> None:
+def _warn(report: SourcesReport) -> None:
+    """How many files and lines were left out or noted, and the first of them; what is gone."""
+    for listing, what, happened in (
+        (report.unreadable, "file", "left out, not readable"),
+        (report.skipped, "file", "skipped"),
+        (report.invalid, "invalid line", "left out"),
+        (report.notices, "notice", "on what was read"),
+    ):
+        if listing.count:
+            say(f"warning: {counted(listing.count, what)} {happened}")
+            for line in listing.first:
+                say(f"  {clean(on_the_command_line(line))}")
+            if listing.first and listing.count > len(listing.first):
+                say(f"  ... and {listing.count - len(listing.first):,} more")
     if report.deleted:
         more = f" and {report.deleted - 5:,} more" if report.deleted > 5 else ""
         say(f"no longer there, taken out: {clean(', '.join(report.gone.first[:5]))}{more}")
 
 
-def count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def end(
+    out: str, report: SourcesReport, holds: str, figures: Mapping[str, object], warnings: Iterable[str], as_json: bool
+) -> int:
+    """Say what a build did, and what it left out; ``holds`` and ``figures`` are what the index has now. The exit code."""
+    _warn(report)
+    for warning in warnings:
+        say(warning)
+    if as_json:
+        listings = ("invalid", "skipped", "unreadable")
+        document = {"path": out, **figures}
+        document |= {key: getattr(report, key) for key in ("sources", "unchanged", "moved", "deleted")}
+        document |= {key: getattr(report, key).count for key in listings}
+        document |= {f"{key}_first": getattr(report, key).first for key in listings[:2]}
+        document |= {"unreadable_first": [on_the_command_line(line) for line in report.unreadable.first]}
+        print_json(document | {"notices": report.notices.first, "seconds": round(report.seconds, 3)})
+    else:
+        told = ((report.moved, "moved"), (report.deleted, "deleted"))
+        left = "".join(f", {number:,} {how}" for number, how in told if number)
+        read = f"from {counted(report.sources, 'file')} ({report.unchanged:,} unchanged{left}) in {report.seconds:.1f} s"
+        click.echo(f"{out}: {holds} {read}")
+    return 1 if report.unreadable.count else 0
 
 
 def unread(spec: str) -> str:
@@ -94,7 +124,7 @@ def unread(spec: str) -> str:
     folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
     left = left_out.read(Path(folder))
     out, noted = sum(one.unreadable for one in left), len({one.path for one in left if one.read})
-    told = [f"{count(out, 'file')} could not be read"] * bool(out) + [f"{count(noted, 'file')} read with a notice"] * bool(
+    told = [f"{counted(out, 'file')} could not be read"] * bool(out) + [f"{counted(noted, 'file')} read with a notice"] * bool(
         noted
     )
     return f"{', '.join(told)}: gnothi index info {folder} says which." if told else ""

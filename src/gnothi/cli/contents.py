@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from gnothi.cli import graph_index, options
-from gnothi.cli.building import UNFINISHED, count
+from gnothi.cli.building import UNFINISHED
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput
 from gnothi.files import DATABASE_ERRORS
 from gnothi.naming import on_the_command_line
+from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval import left_out
 from gnothi.retrieval.registry import RETRIEVERS
@@ -76,9 +77,9 @@ def info(path: str, files: bool, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    click.echo(f"{path}: {count(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
+    click.echo(f"{path}: {counted(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
-        click.echo(f"sources: {count(sources, 'file')}")
+        click.echo(f"sources: {counted(sources, 'file')}")
     happened = {
         (True, False): "left out, not readable",
         (False, False): "left out, skipped",
@@ -90,7 +91,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
             if (one.unreadable, one.read) == kind:
                 listing.add(f"{one.path} {one.reason}")
         if listing.count:
-            click.echo(f"{said}: {count(listing.count, 'notice' if kind[1] else 'file')}")
+            click.echo(f"{said}: {counted(listing.count, 'notice' if kind[1] else 'file')}")
             for line in listing.first:
                 click.echo(f"  {clean(on_the_command_line(line))}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
@@ -98,7 +99,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
     click.echo(f"fields: {manifest.fields}")
     click.echo(clean(f"terms: {analysis(manifest.language)}"))
     if dense:
-        click.echo(clean(f"vectors: {count(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}"))
+        click.echo(clean(f"vectors: {counted(dense.passages, 'passage')}, {dense.dimension} numbers, by {dense.encoding}"))
         if dense.content != content_of(folder):
             click.echo(f"Not all passages have their vectors: gnothi index embed {path} makes them.")
     if not manifest.complete:
@@ -161,7 +162,7 @@ def delete(path: str, names: tuple[str, ...], as_json: bool) -> int:
         more = f" and {len(gone.there) - 1:,} more are" if len(gone.there) > 1 else " is"
         say(f"{gone.there[0]}{more} still there: a later build of its folder reads it again.")
     if gone.again:
-        say(f"Build again: {count(len(gone.again), 'file')} with passages of the same ids will be read again.")
+        say(f"Build again: {counted(len(gone.again), 'file')} with passages of the same ids will be read again.")
     if as_json:
         print_json(
             {
@@ -174,7 +175,9 @@ def delete(path: str, names: tuple[str, ...], as_json: bool) -> int:
             }
         )
     else:
-        click.echo(f"{path}: {count(deleted, 'passage')} deleted ({count(len(gone.sources), 'file')}), {gone.passages:,} left")
+        click.echo(
+            f"{path}: {counted(deleted, 'passage')} deleted ({counted(len(gone.sources), 'file')}), {gone.passages:,} left"
+        )
     return SOME_FAILED if gone.missing else 0
 
 

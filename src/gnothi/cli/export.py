@@ -28,10 +28,10 @@ def export(run: Path, format: str, out: Path, methods: tuple[str, ...]) -> None:
     gnothi export runs/lab --to inspect --method seakr --out logs/lab.eval
     gnothi export runs/lab --to ragas --method seakr --out lab-ragas.jsonl
     """
-    from gnothi.cli.building import count
     from gnothi.report.export import records
     from gnothi.report.export.inspect import write_inspect
     from gnothi.report.export.records import exported
+    from gnothi.report.numbers import counted
 
     found = exported(run, methods)
     write = {
@@ -41,8 +41,8 @@ def export(run: Path, format: str, out: Path, methods: tuple[str, ...]) -> None:
         "ragas": records.write_ragas,
     }[format]
     written = write(found, out)
-    click.echo(f"{out}: {count(written, 'answer')}")
+    click.echo(f"{out}: {counted(written, 'answer')}")
     if left := len(found.records) - written:
-        say(f"warning: {count(left, 'question')} failed and are left out: {format} has no place for them")
+        say(f"warning: {counted(left, 'question')} failed and are left out: {format} has no place for them")
     if found.textless:
-        say(f"warning: of {count(found.textless, 'passage')} only the id was recorded: their text is empty")
+        say(f"warning: of {counted(found.textless, 'passage')} only the id was recorded: their text is empty")

@@ -68,7 +68,7 @@ def _lines(one: Forecast) -> list[tuple[str, str]]:
     if one.hours is not None:
         lines.append(("time", _shown(one.hours, _time)))
     if one.money is not None:
-        lines.append(("money", _shown(one.money, _money)))
+        lines.append(("money", _shown(one.money, "{:,.2f}".format)))
     return lines
 
 
@@ -87,7 +87,3 @@ def _time(hours: float) -> str:
     from gnothi.report.numbers import lasting
 
     return lasting(hours * 3600) if hours < 48 else f"{hours / 24:,.1f} days"
-
-
-def _money(value: float) -> str:
-    return f"{value:,.2f}"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gnothi.cli.building import count, left, progress, say_gone, warn_of
+from gnothi.cli.building import end, progress
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidSetting
-from gnothi.naming import on_the_command_line
+from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, print_json
 
 if TYPE_CHECKING:
@@ -52,30 +51,22 @@ def build(
     """Build with progress on standard error and print what was done; the exit code."""
     from gnothi.graph.building import build_graph
 
-    try:
-        with progress(_bar, _line) as on_progress:
-            report = build_graph(
-                sources,
-                out,
-                templates=_templates(templates),
-                columns=columns.split(",") if columns else None,
-                language=language,
-                skip_invalid=skip_invalid,
-                keep_missing=keep_missing,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        say("Stopped. What was read up to some seconds ago is kept: run the same command again to go on.")
-        raise
-    _warn(report)
-    if as_json:
-        print_json(_report_json(out, report))
-    else:
-        click.echo(
-            f"{out}: {count(report.facts, 'fact')} between {count(report.nodes, 'node')} ({count(report.read, 'triple')} read) "
-            f"from {count(report.sources, 'file')} ({report.unchanged:,} unchanged{left(report)}) in {report.seconds:.1f} s"
+    kept = "What was read up to some seconds ago is kept: run the same command again to go on."
+    with progress(_bar, _line, kept) as on_progress:
+        report = build_graph(
+            sources,
+            out,
+            templates=_templates(templates),
+            columns=columns.split(",") if columns else None,
+            language=language,
+            skip_invalid=skip_invalid,
+            keep_missing=keep_missing,
+            on_progress=on_progress,
         )
-    return 1 if report.unreadable.count else 0
+    between = f"{counted(report.facts, 'fact')} between {counted(report.nodes, 'node')}"
+    figures = {"kind": "graph", **{key: getattr(report, key) for key in ("nodes", "facts", "read")}}
+    figures |= {"left_out": report.empty, "without_sentence": report.unsaid}
+    return end(out, report, f"{between} ({counted(report.read, 'triple')} read)", figures, _warnings(report), as_json)
 
 
 def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
@@ -94,7 +85,7 @@ def search(graph: KnowledgeGraph, query: str, k: int, as_json: bool) -> None:
         return
     say("linked: " + clean(", ".join(dict.fromkeys(mention.node for mention in mentions))))
     hubs = f"; of {', '.join(around.capped)} only {_CAP} each" if around.capped else ""
-    say(f"within {_HOPS} steps: {count(len(around.facts), 'fact')}{hubs}")
+    say(f"within {_HOPS} steps: {counted(len(around.facts), 'fact')}{hubs}")
     for rank, (fact, score) in enumerate(ranked, 1):
         source = clean(f"{fact.head} | {fact.relation} | {fact.tail}")
         click.echo(f"{rank:>2}  {score:7.3f}  {clean(fact.text)}  ({source})")
@@ -137,7 +128,7 @@ def info(path: str, as_json: bool) -> None:
         print_json(facts)
         return
     click.echo(
-        f"{path}: a knowledge graph, {count(manifest.facts, 'fact')} between {count(manifest.nodes, 'node')}, "
+        f"{path}: a knowledge graph, {counted(manifest.facts, 'fact')} between {counted(manifest.nodes, 'node')}, "
         f"{size / 1e6:,.1f} MB on disk"
     )
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))
@@ -167,44 +158,10 @@ def _line(reached: GraphProgress, seconds: float) -> str:
     return f"{reached.stage}: {reached.done / max(reached.total, 1):.0%}, {_bar(reached, seconds)[2]}"
 
 
-def _warn(report: GraphReport) -> None:
-    for listing, what, happened in (
-        (report.unreadable, "file", "left out, not readable"),
-        (report.skipped, "file", "skipped"),
-        (report.invalid, "invalid line", "left out"),
-        (report.notices, "notice", "on what was read"),
-    ):
-        warn_of(listing, what, happened)
-    say_gone(report)
+def _warnings(report: GraphReport) -> Iterator[str]:
     if report.empty:
-        say(f"{count(report.empty, 'line')} left out: in another language, marked as false, or without names")
+        yield f"{counted(report.empty, 'line')} left out: in another language, marked as false, or without names"
     if report.unsaid:
         shown = ", ".join(map(clean, report.unsaid[:10])) + (" ..." if len(report.unsaid) > 10 else "")
-        say(
-            f"warning: {count(len(report.unsaid), 'relation')} without a sentence, said by name: {shown}. "
-            "Give sentences with --templates."
-        )
-
-
-def _report_json(out: str, report: GraphReport) -> dict[str, Any]:
-    document = {
-        "path": out,
-        "kind": "graph",
-        "nodes": report.nodes,
-        "facts": report.facts,
-        "read": report.read,
-        "sources": report.sources,
-        "unchanged": report.unchanged,
-        "moved": report.moved,
-        "deleted": report.deleted,
-        "left_out": report.empty,
-        "invalid": report.invalid.count,
-        "invalid_first": report.invalid.first,
-        "skipped": report.skipped.count,
-        "skipped_first": report.skipped.first,
-        "unreadable": report.unreadable.count,
-        "unreadable_first": [on_the_command_line(line) for line in report.unreadable.first],
-        "without_sentence": report.unsaid,
-        "seconds": round(report.seconds, 3),
-    }
-    return json.loads(json.dumps(document))  # type: ignore[no-any-return]
+        relations = counted(len(report.unsaid), "relation")
+        yield f"warning: {relations} without a sentence, said by name: {shown}. Give sentences with --templates."

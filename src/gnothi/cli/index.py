@@ -7,6 +7,7 @@ import contextlib
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING
 import click
 
 from gnothi.cli import contents, graph_index, options
-from gnothi.cli.building import UNFINISHED, count, left, progress, say_gone, unread, warn_of
+from gnothi.cli.building import UNFINISHED, end, progress, unread
 from gnothi.cli.groups import Group
 from gnothi.cli.saying import say
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from gnothi.events import Event, UnknownKeys, listen
 from gnothi.graph.registry import open_graph
-from gnothi.naming import on_the_command_line
+from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters, as_filters
@@ -111,34 +112,24 @@ def build(
     graph_index.check_flags(graph, is_graph(out), out, given)
     if graph:
         return graph_index.build(sources, out, templates, columns, language, skip_invalid, keep_missing, as_json)
-    try:
-        with progress(_bar, _line) as on_progress:
-            report = build_index(
-                sources,
-                out,
-                words=words,
-                skip_invalid=skip_invalid,
-                keep_missing=keep_missing,
-                memory_mb=memory_mb,
-                text_key=text_key,
-                title_key=title_key,
-                id_key=id_key,
-                language=language or "",
-                fields=fields or "",
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        say("Stopped. What was read is kept: run the same command again to go on.")
-        raise
-    _warn(report)
-    if as_json:
-        print_json(_report_json(out, report))
-    else:
-        click.echo(
-            f"{out}: {count(report.passages, 'passage')} ({report.added:,} added or changed) from "
-            f"{count(report.sources, 'file')} ({report.unchanged:,} unchanged{left(report)}) in {report.seconds:.1f} s"
+    with progress(_bar, _line, "What was read is kept: run the same command again to go on.") as on_progress:
+        report = build_index(
+            sources,
+            out,
+            words=words,
+            skip_invalid=skip_invalid,
+            keep_missing=keep_missing,
+            memory_mb=memory_mb,
+            text_key=text_key,
+            title_key=title_key,
+            id_key=id_key,
+            language=language or "",
+            fields=fields or "",
+            on_progress=on_progress,
         )
-    return 1 if report.unreadable.count else 0
+    holds = f"{counted(report.passages, 'passage')} ({report.added:,} added or changed)"
+    figures = {key: getattr(report, key) for key in ("passages", "added", "replaced", "empty")}
+    return end(out, report, holds, figures, _warnings(report), as_json)
 
 
 @index.command()
@@ -178,18 +169,15 @@ def embed(
             "encoders and prompts are named together: got no <--encoder MODEL> beside the others. Name it, too."
         )
     encoding = Encoding(encoder, question_encoder, question_prompt, passage_prompt) if encoder is not None else None
-    try:
-        with progress(_embedding_bar, _embedding_line) as on_progress:
-            report = make_vectors(path, encoding, on_progress=on_progress)
-    except KeyboardInterrupt:
-        say(f"Stopped. What was encoded is kept: gnothi index embed {path} goes on.")
-        raise
+    kept = f"What was encoded is kept: gnothi index embed {path} goes on."
+    with progress(_embedding_bar, _embedding_line, kept) as on_progress:
+        report = make_vectors(path, encoding, on_progress=on_progress)
     if as_json:
         print_json({"path": path} | asdict(report))
         return
     click.echo(
-        f"{path}: {count(report.passages, 'passage')} with vectors of {report.dimension} numbers ({report.encoded:,} encoded, "
-        f"{report.dropped:,} dropped) in {report.seconds:.1f} s"
+        f"{path}: {counted(report.passages, 'passage')} with vectors of {report.dimension} numbers ({report.encoded:,} "
+        f"encoded, {report.dropped:,} dropped) in {report.seconds:.1f} s"
     )
 
 
@@ -271,46 +259,16 @@ def _embedding_line(reached: Embedded, seconds: float) -> str:
     return f"{reached.stage}: {reached.done:,} of {reached.total:,}, about {left:.0f} s left"
 
 
-def _warn(report: BuildReport) -> None:
-    for listing, what, happened in (
-        (report.unreadable, "file", "left out, not readable"),
-        (report.skipped, "file", "skipped"),
-        (report.invalid, "invalid line", "left out"),
-        (report.notices, "notice", "on what was read"),
-    ):
-        warn_of(listing, what, happened)
-    say_gone(report)
+def _warnings(report: BuildReport) -> Iterator[str]:
     if not report.sources:
         from gnothi.retrieval.ingest.discover import expected
         from gnothi.retrieval.ingest.formats import FORMATS
 
-        say(f"warning: found no file to index. Expected {expected(FORMATS)}")
+        yield f"warning: found no file to index. Expected {expected(FORMATS)}"
     if report.empty:
-        say(f"warning: records or files without text left out: {report.empty:,}")
+        yield f"warning: records or files without text left out: {report.empty:,}"
     if report.replaced:
-        say(f"warning: {count(report.replaced, 'passage')} replaced by a later one of the same id")
-
-
-def _report_json(out: str, report: BuildReport) -> dict[str, object]:
-    return {
-        "path": out,
-        "passages": report.passages,
-        "added": report.added,
-        "replaced": report.replaced,
-        "sources": report.sources,
-        "unchanged": report.unchanged,
-        "moved": report.moved,
-        "deleted": report.deleted,
-        "empty": report.empty,
-        "invalid": report.invalid.count,
-        "invalid_first": report.invalid.first,
-        "skipped": report.skipped.count,
-        "skipped_first": report.skipped.first,
-        "unreadable": report.unreadable.count,
-        "unreadable_first": [on_the_command_line(line) for line in report.unreadable.first],
-        "notices": report.notices.first,
-        "seconds": round(report.seconds, 3),
-    }
+        yield f"warning: {counted(report.replaced, 'passage')} replaced by a later one of the same id"
 
 
 def _print_results(results: tuple[ScoredPassage, ...]) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +17,7 @@ from gnothi.config import Setting, as_text
 from gnothi.errors import InvalidInput, InvalidSetting, PluginWarning
 from gnothi.registry import BUILT_IN
 from gnothi.report.terminal import console as terminal
+from gnothi.types import Capabilities
 
 if TYPE_CHECKING:
     from gnothi.methods import Description
@@ -131,8 +131,7 @@ def _opened(name: str, sources: options.Sources) -> dict[str, str]:
     from gnothi.models import load_model, model_settings
 
     model = load_model(name, model_settings([name], sources.settings.section("model"))[name])
-    can = [item.name.replace("_", " ") for item in fields(model.capabilities) if getattr(model.capabilities, item.name)]
-    told = {**model.metadata, "offers": ", ".join(["text", *can])}
+    told = {**model.metadata, "offers": ", ".join(["text", *_named(model.capabilities)])}
     asyncio.run(model.aclose())
     return told
 
@@ -161,8 +160,7 @@ def _signals(names: tuple[str, ...], as_json: bool) -> None:
         click.echo("\n" * bool(number), nl=False)
         _heading(named, _first_line(signal))
         usual = signal.default_threshold
-        needs = [item.name.replace("_", " ") for item in fields(signal.needs) if getattr(signal.needs, item.name)]
-        needs += ["an index that counts"] if counts(named) else []
+        needs = [*_named(signal.needs), *(["an index that counts"] if counts(named) else [])]
         _lines([("needs", ", ".join(needs) or "text alone"), ("threshold", "none is usual" if usual is None else f"{usual:g}")])
         if keys := keys_of(named):
             _settings(known[key] for key in keys)
@@ -257,8 +255,11 @@ def _method(description: Description) -> dict[str, Any]:
 
 def _needs(description: Description) -> list[str]:
     """Resources, then what the model must be capable of with the default settings."""
-    capabilities = [item.name for item in fields(description.needs) if getattr(description.needs, item.name)]
-    return [*description.resources, *(name.replace("_", " ") for name in capabilities)]
+    return [*description.resources, *_named(description.needs)]
+
+
+def _named(capabilities: Capabilities) -> list[str]:
+    return [name.replace("_", " ") for name in Capabilities().lacking(capabilities)]
 
 
 def _setting(setting: Setting) -> Mapping[str, str]:

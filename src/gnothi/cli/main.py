@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Train a probe, a model that knows what it knows, a reader, a re-ranker, a reference or a classifier.",
     ),
     "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, as OpenAI's API does."),
-    "mcp": ("gnothi.cli.mcp:mcp", "Offer ask, know and search to a program that speaks MCP."),
+    "mcp": ("gnothi.cli.serve:mcp", "Offer ask, know and search to a program that speaks MCP."),
     "keys": ("gnothi.cli.keys:keys", "List, make and revoke the API keys of a server."),
     "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
     "cache": ("gnothi.cli.cache:cache", "Show or delete cached replies of models."),

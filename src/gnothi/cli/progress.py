@@ -13,7 +13,7 @@ from gnothi.models.remote.budget import Budget
 from gnothi.report.numbers import lasting
 from gnothi.report.terminal import console as terminal
 from gnothi.runs.rows import Row
-from gnothi.session.execute import Watch
+from gnothi.session.watch import Watch
 
 LINE_EVERY = 60.0
 """Seconds between two lines where stderr is no terminal: a log stays readable."""
@@ -154,6 +154,12 @@ class ProgressWatch(Watch):
     def opening(self, what: str) -> None:
         if self._progress is None:
             self._waiting = self._shown.enter_context(terminal.Waiting(f"opening {what} ..."))
+
+    def waiting(self, message: str) -> terminal.Waiting:
+        return terminal.Waiting(message)
+
+    def counting(self, total: int, done: int, label: str) -> RunProgress:
+        return RunProgress(total, done, label)
 
     def asking(self, total: int, done: int, what: str) -> None:
         self._opened()

@@ -106,9 +106,9 @@ def learn(
 
         save(found, plot)
     if html is not None:
-        from gnothi.report.page.learned import write_page
+        from gnothi.report.page.replays import write_learned
 
-        write_page(found, html)
+        write_learned(found, html)
     if as_json:
         terminal.print_json(found)
         return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,8 +17,8 @@ from gnothi.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from gnothi.models.remote.budget import Budget
-    from gnothi.reproduce.learning import Watching
     from gnothi.reproduce.parts import Job
+    from gnothi.session.watch import Watch
 
 R = TypeVar("R")
 
@@ -105,7 +106,7 @@ def reproduce(
     from gnothi.reproduce.work import outlook
 
     found = read(recipe)
-    files = {"--csv": csv_file, "--plot": plot, "--markdown": markdown_file}
+    files = {"--csv": csv_file, "--markdown": markdown_file, "--plot": plot}
     if found.data and (unused := next((flag for flag in ("--csv", "--plot") if files[flag]), None)):
         raise InvalidSetting(f"{unused}: got it with a table of a paper. It goes with an ablation; --markdown goes with both.")
     job = Job(
@@ -137,66 +138,48 @@ def reproduce(
         else:
             click.echo("\n".join(shown.described(found, seen)))
         return 0
-    return (_reproduced if found.data else _ablated)(job, markdown_file, csv_file, plot, as_json)
+    return _done(job, files, as_json)
 
 
-def _reproduced(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: Path | None, as_json: bool) -> int:  # noqa: ARG001
+def _done(job: Job, files: Mapping[str, Path | None], as_json: bool) -> int:
     from gnothi.report.terminal import console as terminal
-    from gnothi.reproduce import shown
-    from gnothi.reproduce.work import carry_out
-
-    outcome = _carried_out(job, carry_out, as_json)
-    if markdown_file is not None:
-        save_lines(shown.markdown(outcome), markdown_file)
-    if as_json:
-        terminal.print_json(shown.document(outcome))
-    else:
-        shown.show(terminal.console(), outcome)
-        runs = " ".join(f"{job.out}/{one.name}/*" for one in outcome.data)
-        _say_where(runs, markdown_file)
-    return SOME_FAILED if outcome.failures else 0
-
-
-def _ablated(job: Job, markdown_file: Path | None, csv_file: Path | None, plot: Path | None, as_json: bool) -> int:
-    from gnothi.report.terminal import console as terminal
-    from gnothi.reproduce import figure, tables
-    from gnothi.reproduce.work import table_of
-
-    table = _carried_out(job, table_of, as_json)
-    if csv_file is not None:
-        tables.save_csv(table, csv_file)
-    if markdown_file is not None:
-        save_lines(tables.markdown(table), markdown_file)
-    if plot is not None:
-        figure.save(table, plot)
-    if as_json:
-        terminal.print_json(table)
-        for warning in table.warnings:
-            say(f"warning: {warning}")
-    else:
-        tables.show(terminal.console(), table)
-        _say_where(f"{job.out}/*", csv_file, markdown_file, plot)
-    return SOME_FAILED if any(variant.failures for variant in table.variants) else 0
-
-
-def save_lines(lines: Sequence[str], file: Path) -> None:
+    from gnothi.reproduce import figure, shown, tables
+    from gnothi.reproduce.work import carry_out, table_of
     from gnothi.runs.folder import replace_file
 
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, "\n".join(lines) + "\n")
+    console, runs = terminal.console(), f"{job.out}/*"
+    printed: Any
+    warnings: Sequence[str] = ()
+    if job.recipe.data:
+        outcome = _carried_out(job, carry_out, as_json)
+        runs = " ".join(f"{job.out}/{one.name}/*" for one in outcome.data)
+        lines, printed, failed = shown.markdown(outcome), shown.document(outcome), outcome.failures
+        show = partial(shown.show, console, outcome)
+    else:
+        printed = table = _carried_out(job, table_of, as_json)
+        lines, failed, warnings = tables.markdown(table), sum(one.failures for one in table.variants), table.warnings
+        show = partial(tables.show, console, table)
+        for save, file in ((tables.save_csv, files["--csv"]), (figure.save, files["--plot"])):
+            if file is not None:
+                save(table, file)
+    if (file := files["--markdown"]) is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, "\n".join(lines) + "\n")
+    if as_json:
+        terminal.print_json(printed)
+        for warning in warnings:
+            say(f"warning: {warning}")
+    else:
+        show()
+        click.echo(f"runs: {runs} (every question: gnothi report {runs} --html FILE)")
+        for file in filter(None, files.values()):
+            click.echo(f"written: {file}")
+    return SOME_FAILED if failed else 0
 
 
-def _say_where(runs: str, *written: Path | None) -> None:
-    click.echo(f"runs: {runs} (every question: gnothi report {runs} --html FILE)")
-    for file in filter(None, written):
-        click.echo(f"written: {file}")
-
-
-def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: bool) -> R:
+def _carried_out(job: Job, run: Callable[[Job, Watch, Budget], R], as_json: bool) -> R:
     from gnothi.cli.progress import ProgressWatch
-    from gnothi.cli.train import _bars
     from gnothi.models.remote.budget import Budget
-    from gnothi.reproduce.learning import Watching
     from gnothi.reproduce.work import check
 
     planned = check(job)
@@ -204,4 +187,4 @@ def _carried_out(job: Job, run: Callable[[Job, Watching, Budget], R], as_json: b
     remote = any(plan.remote for one in planned for plan in one.plans.values())
     watch = ProgressWatch(job.recipe.name)
     with spending(budget, remote, job.out, lambda: watch.kept, err=as_json), watch:
-        return run(job, Watching(lambda step: say(f"step: {step}"), watch, _bars()), budget)
+        return run(job, watch, budget)

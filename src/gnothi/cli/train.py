@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from gnothi.api.train import KINDS, STAGED
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED
-from gnothi.cli.saying import say
 from gnothi.cli.spending import say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.report.terminal import console as terminal
-
-if TYPE_CHECKING:
-    from gnothi.models.remote.budget import Budget
-
 
 _OF_SOME = ("method", "index", "graph", "base", "encoder", *STAGED)
 _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
@@ -97,6 +92,7 @@ def train(
     Run the same command again to resume; failed questions are tried again. Exit code 1: some questions failed.
     """
     import gnothi
+    from gnothi.cli.progress import ProgressWatch
     from gnothi.training.job import Job
 
     chosen = KINDS[kind]
@@ -109,7 +105,7 @@ def train(
         for group in (sources, asking):
             given |= {item.name: getattr(group, item.name) for item in fields(Job) if hasattr(group, item.name)}
         given |= {key: None for key in ("index", "graph") if key not in chosen.takes}
-    watch = _bars()
+    watch = ProgressWatch()
     with stoppable(out):
         trained = gnothi.train(kind, data[0] if len(data) == 1 else data, out, watch=watch, **given)
         if trained.report and as_json:
@@ -139,28 +135,3 @@ def _check_used(context: click.Context, kind: str, data: Sequence[str]) -> None:
             )
         if KINDS[kind].of_run and name not in _OF_RUNS:
             raise InvalidSetting(f"{option.opts[0]}: got it with train {kind}, which asks no model. Leave it out.")
-
-
-def _bars() -> Any:
-    from gnothi.cli.progress import RunProgress
-    from gnothi.training.watch import Watch
-
-    class Bars(Watch):
-        budget: Budget | None = None
-
-        def paying(self, budget: Budget) -> None:
-            self.budget = budget
-
-        def waiting(self, message: str) -> terminal.Waiting:
-            return terminal.Waiting(message)
-
-        def counting(self, total: int, done: int, label: str) -> RunProgress:
-            return RunProgress(total, done, label)
-
-        def tell(self, message: str) -> None:
-            say(message)
-
-        def warn(self, message: str) -> None:
-            say(f"warning: {message}")
-
-    return Bars()

@@ -243,10 +243,6 @@ def plain_name(key: str) -> str:
     return re.sub(r"\W+", "_", key.strip().lower()).strip("_")
 
 
-def _as_it_is(record: Record) -> Iterable[Record]:
-    return (record,)
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
     """How the records of a file become questions. ``recognises`` is asked about the first record.
@@ -267,7 +263,7 @@ class Format:
     table: bool = False
     particular: int = 1
     named: str = ""
-    records: Callable[[Record], Iterable[Record]] = _as_it_is
+    records: Callable[[Record], Iterable[Record]] = lambda record: (record,)
     ending: str = ""
     columns: tuple[str, ...] = ()
     beside: Callable[[Path], Callable[[Record], Record]] | None = None

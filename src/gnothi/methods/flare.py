@@ -105,7 +105,7 @@ class Flare(MethodSettings):
         if self.search_first:
             held = await in_turns(self.retriever, [question.text], self.k)
             read |= {passage.id: passage for passage in held}
-        gate = Gate(LeastLikely(), decisive(1.0 - self.theta), silent=_never if self._as_code else says_nothing)
+        gate = Gate(LeastLikely(), decisive(1.0 - self.theta), silent=(lambda _: False) if self._as_code else says_nothing)
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, held, " ".join(chain))
             measured, ends = await self._sentence(model, prompt)
@@ -172,7 +172,3 @@ async def questions_about(model: LanguageModel, passage: str, draft: Generation,
     prompts = [Prompt(ASK_FOR, f'{passage} "{span}"') for span in uncertain_spans(draft, beta)]
     replies = await gather(*(model.generate(prompt, decoding) for prompt in prompts))
     return [text for reply in replies if (text := reply.text.strip())]
-
-
-def _never(_: str) -> bool:
-    return False

@@ -97,7 +97,7 @@ class SeaKR(SignalSettings):
 
     async def __call__(self, question: Question) -> Answer:
         candidates = await (self._simple(question) if self.form == "simple" else self._multi_hop(question))
-        best = least_uncertain(candidates, _says_unknown if self._as_code else says_nothing)
+        best = least_uncertain(candidates, (lambda answer: "unknown" in answer.lower()) if self._as_code else says_nothing)
         answer = Answer(as_choice(best.text, question.choices), best.rationale, best.evidence, best.score)
         return await self.asked_again(self.model, question, answer)
 
@@ -284,10 +284,6 @@ def _without_conclusion(rationale: list[Step]) -> list[str]:
     texts = [step.text for step in rationale]
     last = [one for one in split_sentences(texts.pop()) if one and not _CONCLUSION.search(one)] if texts else []
     return [*texts, " ".join(last)] if last else texts
-
-
-def _says_unknown(answer: str) -> bool:
-    return "unknown" in answer.lower()
 
 
 def _blank(text: str) -> bool:

@@ -1,18 +1,22 @@
-"""Accuracy, as self-knowledge work uses the word: a normalised gold answer occurs inside the normalised answer."""
+"""Accuracy, as self-knowledge work uses the word: a normalised gold answer occurs inside the normalised answer. What answers
+say of yes and no, and those that only say the question again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gnothi.metrics.normalise import normalise
+from gnothi.metrics.normalise import normalise, tokens
 from gnothi.metrics.spelling import alike
-from gnothi.metrics.yes_no import NO, YES, verdict
+
+YES, NO = "yes", "no"
+_SAYS = {YES: YES, NO: NO, "true": YES, "false": NO}
+_BEYOND = 2
 
 
 def accuracy(answer: str, golds: Sequence[str]) -> float:
     """1.0 or 0.0. Kinder than exact match to models that answer in sentences; containment is of characters.
 
-    A gold answer yes or no counts if that is what the answer says (``yes_no.verdict``): "no" is in "unknown" and in "not", too.
+    A gold answer yes or no counts if that is what the answer says (``verdict``): "no" is in "unknown" and in "not", too.
     So on StrategyQA this is the official accuracy. A gold answer that normalises to nothing is in every string, so it
     counts only against an answer that does too. Dashes, apostrophes, accents and widths count as the same (``alike``).
     """
@@ -32,3 +36,29 @@ def contained(answer: str, golds: Sequence[str]) -> float:
     As in ``accuracy``, a gold answer that normalises to nothing counts only against an answer that does too."""
     given = normalise(answer)
     return float(any(gold in given if gold else not given for gold in map(normalise, golds)))
+
+
+def verdict(answer: str) -> str:
+    """``yes``, ``no``, or nothing where the answer says neither or both.
+
+    Its first word counts ("No, he was not"), true and false too; else the only one of yes and no that occurs as a word ("the
+    answer is yes").
+    """
+    words = tokens(answer)
+    if words and words[0] in _SAYS:
+        return _SAYS[words[0]]
+    said = {word for word in words if word in (YES, NO)}
+    return said.pop() if len(said) == 1 else ""
+
+
+def echoes(answer: str, question: str, golds: Sequence[str]) -> bool:
+    """Whether an answer is a stretch of the question that holds a right answer and at least two words more, as in "Hamlet or
+    Macbeth", asked which of them came first. Accuracy counts it as right, though nothing was chosen.
+
+    A right answer with one word beside it ("Mike Muir" for "Muir") is no echo; neither is one among words of its own.
+    """
+    said, asked = tokens(answer), tokens(question)
+    if not any(asked[at : at + len(said)] == said for at in range(len(asked) - len(said) + 1)):
+        return False
+    right = [gold for gold in map(tokens, golds) if gold and " ".join(gold) in " ".join(said)]
+    return bool(right) and all(len(said) >= len(gold) + _BEYOND for gold in right)

@@ -254,7 +254,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _reads_well(path: Path) -> bool:
     try:
-        database = _connect_plainly(path)
+        database = sqlite3.connect(path / FILE, timeout=LOCK_SECONDS)
         try:
             (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
             database.execute("SELECT key, value, size, used FROM calls").fetchone()
@@ -263,10 +263,6 @@ def _reads_well(path: Path) -> bool:
     except DATABASE_ERRORS:
         return False
     return bool(verdict == "ok")
-
-
-def _connect_plainly(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path / FILE, timeout=LOCK_SECONDS)
 
 
 def _damaged(error: Exception) -> bool:

@@ -245,12 +245,7 @@ def _answered(text: str, thought: str, start: int, opened: bool) -> Told:
             start += len(text[start:]) - len(text[start:].lstrip())
             close = text.find(closes, start)
             end = close if close >= 0 else end
-    return Told(_plain(thought), text[start:end], start, end, opened=opened)
+    return Told(_CHANNELS.sub("", thought).strip(), text[start:end], start, end, opened=opened)
 
 
 _CHANNELS = re.compile(r"<\|(?:end|start|channel|message|return)\|>(?:assistant|analysis|commentary)?")
-
-
-def _plain(thought: str) -> str:
-    """Without the marks of harmony's messages between a thought and the answer."""
-    return _CHANNELS.sub("", thought).strip()

@@ -20,7 +20,7 @@ from gnothi.config import as_text
 from gnothi.errors import InvalidInput
 from gnothi.report.comparison import Comparison
 from gnothi.report.costs import Costs, Prices, costs
-from gnothi.report.numbers import between, counted, metric_name, percent
+from gnothi.report.numbers import SIGNIFICANT, between, counted, metric_name, percent
 from gnothi.report.sections import Section
 from gnothi.report.selective import Selective, selective
 from gnothi.report.summary import Method, Summary, summarise
@@ -31,8 +31,6 @@ from gnothi.stats.probabilities import crossfit_probabilities
 from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 # What a run comes to, in a few plain sentences.
-
-SIGNIFICANT = 0.05
 
 
 def verdict(found: Summary) -> tuple[str, ...]:

@@ -82,30 +82,14 @@ def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, d
     both = [one + other for one, other in zip(read, written, strict=True)]
     seconds, tokens = sum(one.seconds for one in paces), sum(one.tokens for one in paces)
     hours = sums(both, seconds / tokens / 3600 / devices, SPREAD) if tokens else None
-    calls, searches = sums([row.cost["model_calls"] for row in rows]), sums([row.cost["retrievals"] for row in rows])
-    money = None if prices is None else _money(sums(read), sums(written), calls, searches, hours, devices, prices)
-    return Forecast(name, len(rows), calls, searches, sums(read), sums(written), hours, money)
-
-
-def _money(
-    read: Estimate,
-    written: Estimate,
-    calls: Estimate,
-    searches: Estimate,
-    hours: Estimate | None,
-    devices: int,
-    prices: Prices,
-) -> Estimate | None:
-    if prices.hour and hours is None:
-        return None
-    parts = [
-        (read, prices.prompt / MILLION),
-        (written, prices.generated / MILLION),
-        (calls, prices.call),
-        (searches, prices.retrieval),
-        *([(hours, prices.hour * devices)] if hours else []),
+    asked = [sums(values) for values in (read, written)] + [
+        sums([row.cost[key] for row in rows]) for key in ("model_calls", "retrievals")
     ]
-    return Estimate(
-        sum(one.value * price for one, price in parts),
-        Interval(sum(one.between.low * price for one, price in parts), sum(one.between.high * price for one, price in parts)),
-    )
+    money = None
+    if prices is not None and (hours or not prices.hour):
+        each = (prices.prompt / MILLION, prices.generated / MILLION, prices.call, prices.retrieval)
+        parts = [*zip(asked, each, strict=True), *([(hours, prices.hour * devices)] if hours else [])]
+        low, high = (sum(one.between[end] * price for one, price in parts) for end in (0, 1))
+        money = Estimate(sum(one.value * price for one, price in parts), Interval(low, high))
+    reads, writes, calls, searches = asked
+    return Forecast(name, len(rows), calls, searches, reads, writes, hours, money)

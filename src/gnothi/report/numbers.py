@@ -5,6 +5,7 @@ from __future__ import annotations
 from gnothi.stats.intervals import Interval
 
 MISSING = "-"
+SIGNIFICANT = 0.05
 
 
 def share(value: float | None) -> str:

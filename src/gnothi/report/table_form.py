@@ -53,7 +53,8 @@ SIGNED = Form(
 @dataclass(frozen=True, slots=True)
 class Column:
     """``short``: its title on a terminal. It is shown on a ``terminal``, on a ``page``, or on both; ``below``: intervals and
-    notes also on a terminal. ``shade``: the cell is darker, the larger its share; ``text``: to the left."""
+    notes also on a terminal. ``shade``: the cell is darker, the larger its share; ``text``: to the left.
+    Values below ``strong`` are in bold on a page."""
 
     title: str
     form: Form = TEXT
@@ -63,16 +64,16 @@ class Column:
     below: bool = True
     shade: bool = False
     text: bool = False
+    strong: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value with its interval, or a note in its place; ``strong``: in bold on a page. None was not measured."""
+    """A value with its interval, or a note in its place. None was not measured."""
 
     value: Any
     interval: Interval | None = None
     note: str = ""
-    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class Table:
         small = cell.note or (column.form.long(cell.interval) if cell.interval else "")
         words = ' class="words"' if cell.note else ""
         below = f"<small{words}>{escape(small)}</small>" if small else ""
-        tag, kind = ("th", ' scope="row"') if place == 0 else ("td", ' class="best"' if cell.strong else _class(column))
+        tag, kind = ("th", ' scope="row"') if place == 0 else ("td", _class(column, cell.value))
         if column.shade:
             kind = f' class="cell" style="--share: {max(cell.value or 0, 0):g}"'
         return f"<{tag}{kind}>{escape(_text(column, cell))}{below}</{tag}>"
@@ -166,7 +167,9 @@ def _text(column: Column, cell: Value) -> str:
     return cell.value if isinstance(cell.value, str) else column.form.value(cell.value)
 
 
-def _class(column: Column) -> str:
+def _class(column: Column, value: Any = None) -> str:
+    if column.strong is not None and value is not None and value < column.strong:
+        return ' class="best"'
     return ' class="text"' if column.text else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gnothi.report.numbers import signed
+from gnothi.report.numbers import SIGNIFICANT, signed
 from gnothi.report.table_form import (
     CHANCE,
     COUNT,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gnothi.report.summary import Method
     from gnothi.runs.stage_rates import Reached
 
-SIGNIFICANT = 0.05
 _N = Column("n", COUNT, below=False)
 _METHOD = Column("method")
 _LOST = {MISREAD: "misread", UNREAD: "unread", UNFOUND: "not found", WITHOUT: "without"}
@@ -43,6 +42,17 @@ _LOST = {MISREAD: "misread", UNREAD: "unread", UNFOUND: "not found", WITHOUT: "w
 
 def _page(title: str, form: Form = SHARE, shade: bool = False, text: bool = False) -> Column:
     return Column(title, form, terminal=False, shade=shade, text=text)
+
+
+def _built(first: Column, found: Iterable[tuple[str, Any]], columns: Mapping[str, Column], name: str = "") -> Table:
+    """A row for each name and what it is of: under every column the attribute that its key names, with the interval that
+    stands beside the attribute or is named behind it."""
+    rows = [Row((title, *(_attribute(one, *key.split()) for key in columns))) for title, one in found]
+    return Table((first, *columns.values()), rows, name)
+
+
+def _attribute(one: Any, key: str, interval: str = "") -> Value:
+    return Value(getattr(one, key), getattr(one, interval or f"{key}_interval", None))
 
 
 # --- runs ----------------------------------------------------------------------------------------------------------------
@@ -106,20 +116,10 @@ def reached_by(found: Iterable[Method]) -> Table:
 
 
 def side_by_side(found: SideBySide) -> Table:
-    columns = [Column("signal"), Column("AUROC", SHARE), _page("not measured", COUNT)]
-    columns += [Column(title, NUMBER) for title in ("calls", "tokens read", "tokens written")]
-    rows = [
-        Row(
-            (
-                one.signal,
-                Value(one.auroc, one.interval),
-                one.not_measured,
-                *(one.model_calls, one.prompt_tokens, one.generated_tokens),
-            )
-        )
-        for one in found.signals
-    ]
-    return Table(columns, rows, "side_by_side")
+    columns = {"auroc interval": Column("AUROC", SHARE), "not_measured": _page("not measured", COUNT)}
+    spent = {"model_calls": "calls", "prompt_tokens": "tokens read", "generated_tokens": "tokens written"}
+    columns |= {key: Column(title, NUMBER) for key, title in spent.items()}
+    return _built(Column("signal"), [(one.signal, one) for one in found.signals], columns, "side_by_side")
 
 
 def settings(runs: Sequence[str], found: Iterable[Difference]) -> Table:
@@ -188,24 +188,14 @@ def costs(found: Iterable[Costs], prices: Prices | None) -> Table:
 
 
 def comparisons(found: Iterable[Comparison], metrics: Sequence[str]) -> Table:
-    columns = [Column("methods"), _page("metric", text=True), _N, _page("difference", SIGNED)]
-    columns += [_page("p", CHANCE), _page("p corrected", CHANCE), _page("test", text=True)]
-    rows = [
-        Row(
-            (
-                f"{one.first} − {one.second}",
-                one.metric,
-                one.n,
-                Value(one.difference, one.interval),
-                one.p,
-                Value(one.p_holm, strong=one.p_holm < SIGNIFICANT),
-                one.test,
-            )
-        )
-        for one in found
-        if one.metric in metrics
-    ]
-    return Table(columns, rows, "comparisons")
+    columns = {"metric": _page("metric", text=True), "n": _N, "difference interval": _page("difference", SIGNED)}
+    columns |= {
+        "p": _page("p", CHANCE),
+        "p_holm": Column("p corrected", CHANCE, terminal=False, strong=SIGNIFICANT),
+        "test": _page("test", text=True),
+    }
+    compared = [(f"{one.first} − {one.second}", one) for one in found if one.metric in metrics]
+    return _built(Column("methods"), compared, columns, "comparisons")
 
 
 def lab(method: Method) -> Table:
@@ -225,31 +215,21 @@ def lab(method: Method) -> Table:
 
 
 def refusals(found: Iterable[Method]) -> Table:
-    columns = [
-        _METHOD,
-        _page("answerable", COUNT),
-        _page("accuracy there"),
-        _page("refused there"),
-        _page("unanswerable", COUNT),
-    ]
-    columns += map(_page, ("refusal F1", "precision", "recall"))
-    rows = [
-        Row(
-            (
-                *(one.method, of.answerable, Value(of.accuracy, of.accuracy_interval), of.refused_answerable),
-                *(of.unanswerable, of.f1, of.precision, of.recall),
-            )
-        )
-        for one in found
-        if (of := one.refusal)
-    ]
-    return Table(columns, rows)
+    columns = {
+        "answerable": _page("answerable", COUNT),
+        "accuracy": _page("accuracy there"),
+        "refused_answerable": _page("refused there"),
+        "unanswerable": _page("unanswerable", COUNT),
+        "f1": _page("refusal F1"),
+        "precision": _page("precision"),
+        "recall": _page("recall"),
+    }
+    return _built(_METHOD, [(one.method, one.refusal) for one in found if one.refusal], columns)
 
 
 def truthfulness(found: Iterable[Method]) -> Table:
-    columns = (_METHOD, _N, _page("closer to a correct answer"), _page("refused"))
-    told = [(one.method, one.truthfulness) for one in found if one.truthfulness]
-    return Table(columns, [Row((name, of.n, Value(of.closer, of.closer_interval), of.refused)) for name, of in told])
+    columns = {"n": _N, "closer": _page("closer to a correct answer"), "refused": _page("refused")}
+    return _built(_METHOD, [(one.method, one.truthfulness) for one in found if one.truthfulness], columns)
 
 
 def kinds(found: Iterable[Method]) -> Table:
@@ -319,40 +299,30 @@ def correlations(found: Correlations) -> Table:
 
 
 def ends(found: Iterable[End]) -> Table:
-    columns = [
-        Column(""),
-        _page("what", text=True),
-        _page("right"),
-        _page("oracle of never and this"),
-        _page("searches", NUMBER),
-    ]
-    columns += map(_page, ("answer found", "answer read", "answered"))
-    rows = [
-        Row(
-            (
-                *(one.role, one.name, Value(one.accuracy, one.interval), one.oracle, one.searches),
-                *(one.found, one.read, one.answered),
-            )
-        )
-        for one in found
-    ]
-    return Table(columns, rows, "ends")
+    columns = {
+        "name": _page("what", text=True),
+        "accuracy interval": _page("right"),
+        "oracle": _page("oracle of never and this"),
+        "searches": _page("searches", NUMBER),
+        "found": _page("answer found"),
+        "read": _page("answer read"),
+        "answered": _page("answered"),
+    }
+    return _built(Column(""), [(one.role, one) for one in found], columns, "ends")
 
 
 def replayed(gates: Gates) -> Table:
-    columns = [Column("signal"), _page("threshold", THREE), _page("right"), _page("retrieves for"), _page("trusted", COUNT)]
-    columns += map(_page, ("wrong of them", "searched too much", "searched too little"))
-    rows = [
-        Row(
-            (
-                *(name, one.threshold, Value(one.accuracy, one.interval), one.retrieval_rate),
-                *(one.trusted, one.error_among_trusted, one.over_search, one.under_search),
-            )
-        )
-        for name, signal in gates.signals.items()
-        if (one := signal.replayed)
-    ]
-    return Table(columns, rows, "replayed")
+    columns = {
+        "threshold": _page("threshold", THREE),
+        "accuracy interval": _page("right"),
+        "retrieval_rate": _page("retrieves for"),
+        "trusted": _page("trusted", COUNT),
+        "error_among_trusted": _page("wrong of them"),
+        "over_search": _page("searched too much"),
+        "under_search": _page("searched too little"),
+    }
+    found = [(name, one.replayed) for name, one in gates.signals.items() if one.replayed]
+    return _built(Column("signal"), found, columns, "replayed")
 
 
 def ways(found: Learned) -> Table:

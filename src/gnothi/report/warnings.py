@@ -9,7 +9,7 @@ from gnothi.calibration.sentence_answers import sentence_answers
 from gnothi.calibration.verdicts import degenerate, gate_summary
 from gnothi.errors import reason, sentence
 from gnothi.metrics import chosen
-from gnothi.metrics.echo import echoes
+from gnothi.metrics.accuracy import echoes
 from gnothi.metrics.holding import only_inside_words
 from gnothi.metrics.spelling import matches_without_signs, misses_by_spelling, vanishes
 from gnothi.report.numbers import counted, share

@@ -8,10 +8,9 @@ from typing import Any
 
 from gnothi.report.comparison import Comparison
 from gnothi.report.figures.drawing import COLOURS, MARKERS, new_figure, save_figure, style
-from gnothi.report.numbers import counted, share
+from gnothi.report.numbers import SIGNIFICANT, counted, share
 from gnothi.reproduce.ablation import Line, Table
 
-SIGNIFICANT = 0.05
 _NAMES = {"em": "exact match", "f1": "F1", "accuracy": "accuracy", "retrievals": "searches a question"}
 _WIDE = 8
 """From this ratio of the greatest to the least value on, an axis is logarithmic."""

@@ -5,8 +5,8 @@ Each step goes on where it was interrupted, and does nothing where it is done.""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,15 @@ from gnothi.reproduce.recipe import On, Training
 from gnothi.reproduce.variants import PlannedStudy
 from gnothi.retrieval.dense.encoders import Encoder
 from gnothi.runs.questions import fingerprint
+from gnothi.runs.rows import Row
 from gnothi.session import sources
 from gnothi.session.calibrate import METRIC, collect
-from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.execute import claimed, execute
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked, Execution, Plan, resolve, with_questions
+from gnothi.session.watch import Watch
 from gnothi.training.run import Trainable
 from gnothi.training.run import run as run_training
-from gnothi.training.watch import Watch as TrainingWatch
 from gnothi.types import Question
 
 _REHEARSED = 20
@@ -43,31 +44,22 @@ _DONE = "reproduced"
 PAIRS = "pairs"
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """Who is told how far the work is; ``step`` hears what begins."""
-
-    step: Callable[[str], None] = lambda _: None
-    answering: Watch = field(default_factory=Watch)
-    training: TrainingWatch = field(default_factory=TrainingWatch)
-
-
 # --- indexes and graphs ------------------------------------------------------------------------------------------------
 
 
-def build(parts: Sequence[Part], watching: Watching) -> None:
+def build(parts: Sequence[Part], watch: Watch) -> None:
     """The index and the graph of each part, in the folder of data, where several recipes find them."""
     for part in parts:
         for source in part.built.values():
-            _build(source, part, watching)
+            _build(source, part, watch)
 
 
-def _build(source: resources.Resource, part: Part, watching: Watching) -> None:
+def _build(source: resources.Resource, part: Part, watch: Watch) -> None:
     out = (part.job.data or Path()) / source.index
     done = out.with_name(f"{out.name}.{'dense.' if source.encoder else ''}{_DONE}")
     if done.exists():
         return
-    watching.step(f"index of {source.title}")
+    watch.tell(f"step: index of {source.title}")
     files = [place(file, part.job) for file in source.files]
     out.parent.mkdir(parents=True, exist_ok=True)
     if source.kind == "graph":
@@ -90,15 +82,15 @@ def _build(source: resources.Resource, part: Part, watching: Watching) -> None:
 # --- trainings -----------------------------------------------------------------------------------------------------------
 
 
-def learn(part: Part, training: Training, watching: Watching) -> None:
+def learn(part: Part, training: Training, watch: Watch) -> None:
     """One training of a part; questions are drawn at random where it takes a number of them."""
     out = part.learnt(training)
-    watching.step(f"{training.kind} {training.name}: {out}")
+    watch.tell(f"step: {training.kind} {training.name}: {out}")
     questions = part.lessons(training)
     if training.kind in FROM_RUN:
-        _from_run(part, training, questions, out, watching)
+        _from_run(part, training, questions, out, watch)
     else:
-        run_training(trainable(part, training, questions), watching.training)
+        run_training(trainable(part, training, questions), watch)
 
 
 def trainable(part: Part, training: Training, questions: Sequence[Question], **given: Any) -> Trainable[Any]:
@@ -192,18 +184,24 @@ def _from_outcomes(training: Training) -> tuple[tuple[str, ...], Settings, dict[
     return asked, Settings(own), {key: one for key, one in training.settings.items() if key not in own}
 
 
-def _from_run(part: Part, training: Training, questions: list[Question], out: Path, watching: Watching) -> None:
+def _from_run(part: Part, training: Training, questions: list[Question], out: Path, watch: Watch) -> None:
     """What is learnt from how methods answer training questions."""
     from gnothi.training import complexity, knowledge_reference
 
     run, (_, own, _) = out.with_name(f"{out.name}-run"), _from_outcomes(training)
-    plan = with_questions(asking(part, training), questions, execution=part.job.execution)
-    with claimed(plan, run, training.kind) as one:
-        asyncio.run(execute([one], watching.answering))
+    _answers(asking(part, training), questions, run, part, watch)
     if training.kind == "complexity":
         complexity.train_by(run, out, own)
     else:
         knowledge_reference.train_by(run, out, own, **_own(training))
+
+
+def _answers(
+    plan: Plan, asked: Asked | list[Question], out: Path, part: Part, watch: Watch, budget: Budget | None = None
+) -> list[Row]:
+    with claimed(with_questions(plan, asked, execution=part.job.execution), out) as one:
+        (rows,) = asyncio.run(execute([one], watch, budget=budget))
+    return rows
 
 
 # --- pairs of answers ----------------------------------------------------------------------------------------------------
@@ -218,15 +216,12 @@ def labelling(part: Part) -> Plan:
     return _asked_of_all(part, (OWN["pairs"],), part.model, own)
 
 
-def pairs(part: Part, watching: Watching, budget: Budget | None) -> Asked:
+def pairs(part: Part, asked: Asked, watch: Watch, budget: Budget | None) -> Asked:
     """What the rows are asked: pairs of answers to the part's questions."""
     from gnothi.reproduce.judging import pairs_of
 
-    watching.step(f"pairs of answers: {part.folder / PAIRS}")
-    plan = with_questions(labelling(part), part.asked(), execution=part.job.execution)
-    with claimed(plan, part.folder / PAIRS, PAIRS) as one:
-        (rows,) = asyncio.run(execute([one], watching.answering, budget=budget))
-    found = pairs_of(rows)
+    watch.tell(f"step: pairs of answers: {part.folder / PAIRS}")
+    found = pairs_of(_answers(labelling(part), asked, part.folder / PAIRS, part, watch, budget))
     return Asked(f"{part.questions}, {PAIRS} of answers", found, fingerprint=fingerprint(found))
 
 
@@ -247,14 +242,14 @@ def judging(planned: PlannedStudy, asked: Asked) -> PlannedStudy:
 # --- thresholds ----------------------------------------------------------------------------------------------------------
 
 
-def calibrate(part: Part, planned: PlannedStudy, watching: Watching) -> PlannedStudy:
+def calibrate(part: Part, planned: PlannedStudy, watch: Watch) -> PlannedStudy:
     """With thresholds for the rows that want one chosen, but where the model says its own."""
     if not (wanting := to_calibrate(part, planned)):
         return planned
     data = resources.find("data", part.job.recipe.calibration)
     spec = data.rehearse if part.job.rehearse else place(data.training or data.questions, part.job)
     questions = part.to_learn_from(spec, _REHEARSED if part.job.rehearse else part.job.recipe.calibrate_on)
-    chosen = {label: _calibrated(part, label, plan, questions, watching) for label, plan in wanting.items()}
+    chosen = {label: _calibrated(part, label, plan, questions, watch) for label, plan in wanting.items()}
     return replace(planned, plans={**planned.plans, **chosen})
 
 
@@ -273,16 +268,16 @@ def _wants(plan: Plan) -> bool:
     return gate is not None and gate.signal is not None and gate.signal not in declaration_of(speaker).thresholds
 
 
-def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], watching: Watching) -> Plan:
+def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], watch: Watch) -> Plan:
     (method,) = plan.methods
     gate = method.gate
     assert gate is not None
-    watching.step(f"threshold of {label}")
+    watch.tell(f"step: threshold of {label}")
     asked = with_questions(replace(plan, asked=None), questions, execution=Execution(seed=part.job.execution.seed))
     model = "-".join(str(plan.sources.model).replace(":", "/").split("/"))
     folder = part.job.learnt / "thresholds" / model / part.study.variant(label).folder / str(method.values.get("form", ""))
     metric = part.study.metric if part.study.metric == "accuracy" else METRIC
-    source = asyncio.run(collect(asked, metric, folder, True, watching.answering))
+    source = asyncio.run(collect(asked, metric, folder, True, watch))
     try:
         threshold = choose(source.sample, price=0.0).threshold
     except InvalidInput:

@@ -9,7 +9,7 @@ from gnothi.metrics import METRICS
 from gnothi.report import table_form
 from gnothi.report.numbers import counted, share
 from gnothi.report.spreadsheet import bounds, flat, write_csv
-from gnothi.report.table_form import CHANCE, NUMBER, SHARE, SIGNED, THOUSANDS, Column, Form, Row, Value
+from gnothi.report.table_form import CHANCE, NUMBER, SHARE, SIGNED, THOUSANDS, Column, Row, Value
 from gnothi.report.terminal.console import paragraph
 from gnothi.reproduce.ablation import MEASURES, Line, Table
 from gnothi.reproduce.outcome import SHARES, Cell, OnData
@@ -124,7 +124,7 @@ def outcome(one: OnData) -> table_form.Table:
     headings of their groups."""
     columns = [Column("")]
     for metric in one.metrics:
-        form, name = _form(metric), NAMES[metric]
+        form, name = SHARE if metric in SHARES else NUMBER, NAMES[metric]
         columns.append(Column(f"{name}: paper", form, f"({name})"))
         columns.append(Column(f"{name}: ours (95 %)", form, name, below=metric in SHARES))
         columns.append(Column(f"{name}: ours less paper (95 %)", terminal=False))
@@ -140,10 +140,6 @@ def outcome(one: OnData) -> table_form.Table:
             test = row.difference
             rows.append(Row((row.label, *cells, *((Value(test.difference, test.interval), test.p) if test else ("", "")))))
     return table_form.Table(columns, rows)
-
-
-def _form(metric: str) -> Form:
-    return SHARE if metric in SHARES else NUMBER
 
 
 def _three(cell: Cell) -> tuple[Value, Value, str]:

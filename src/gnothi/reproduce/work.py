@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gnothi.errors import InvalidInput
+from gnothi.methods.planned import name_of
 from gnothi.models.remote.budget import Budget
 from gnothi.reproduce import learning
-from gnothi.reproduce.ablation import Table
+from gnothi.reproduce.ablation import Table, document
 from gnothi.reproduce.estimate import Estimate, estimate
-from gnothi.reproduce.learning import Watching
 from gnothi.reproduce.needs import Need, needs
 from gnothi.reproduce.outcome import Outcome, outcome
 from gnothi.reproduce.parts import Job, Part, parts
-from gnothi.reproduce.running import claimed_runs, table
 from gnothi.reproduce.variants import PlannedStudy, plan_study
 from gnothi.runs.rows import Row
-from gnothi.session.execute import execute
-from gnothi.session.plan import Asked
+from gnothi.session.execute import Run, claimed, execute
+from gnothi.session.plan import Asked, with_questions
+from gnothi.session.watch import SILENT, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,61 +71,74 @@ def _planned(job: Job, found: list[Part]) -> dict[str, PlannedStudy]:
     return {part.name: plan_study(part.study, part.request, part.only, job.calibrations, later) for part in found}
 
 
-def carry_out(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Outcome:
+def carry_out(job: Job, watch: Watch = SILENT, budget: Budget | None = None) -> Outcome:
     """The paper's figures beside ours, of a recipe with the paper's data sets. As ``table_of``."""
-    return outcome(job, *_run(job, watching, budget))
+    return outcome(job, *_run(job, watch, budget))
 
 
-def table_of(job: Job, watching: Watching | None = None, budget: Budget | None = None) -> Table:
+def table_of(job: Job, watch: Watch = SILENT, budget: Budget | None = None) -> Table:
     """The table of a recipe without data sets of its own. The same call goes on with what is unfinished. Raises InvalidInput
     where something is lacking, and what learning and running raise."""
-    (found,) = _run(job, watching, budget)[1]
+    (found,) = _run(job, watch, budget)[1]
     return found
 
 
-def _run(job: Job, watching: Watching | None, budget: Budget | None) -> tuple[list[Part], list[Table], list[list[list[Row]]]]:
-    watching, found = watching or Watching(), parts(job)
+def _run(job: Job, watch: Watch, budget: Budget | None) -> tuple[list[Part], list[Table], list[list[list[Row]]]]:
+    found = parts(job)
     plans = _planned(job, found)
     if lacking := [need for need in needs(job, plans, found) if need.lacking]:
         raise InvalidInput(f"{job.recipe.name}: " + " ".join(_told(need) for need in lacking))
-    planned = [*plans.values()]
+    planned, asked = [*plans.values()], [part.asked() for part in found]
     for line in dict.fromkeys(told for one in planned for plan in one.plans.values() for told in plan.told):
-        watching.answering.tell(line)
+        watch.tell(line)
     if job.recipe.data:
-        learning.build(found, watching)
+        learning.build(found, watch)
         done = set()
         for part in found:
             for training in part.trainings:
                 if (folder := part.learnt(training)) not in done:
-                    learning.learn(part, training, watching)
+                    learning.learn(part, training, watch)
                     done.add(folder)
-        planned = [learning.calibrate(part, one, watching) for part, one in zip(found, check(job), strict=True)]
+        planned = [learning.calibrate(part, one, watch) for part, one in zip(found, check(job), strict=True)]
         if job.recipe.pairs is not None:
-            asked = [learning.pairs(part, watching, budget) for part in found]
+            asked = [learning.pairs(part, one, watch, budget) for part, one in zip(found, asked, strict=True)]
             planned = [learning.judging(one, own) for one, own in zip(planned, asked, strict=True)]
-            watching.step("rows")
-            return found, *_answered(job, found, planned, asked, watching, budget)
-        watching.step("rows")
-    return found, *_answered(job, found, planned, [part.asked() for part in found], watching, budget)
+        watch.tell("step: rows")
+    return found, *_answered(found, planned, asked, watch, budget)
 
 
 def _answered(
-    job: Job,
-    found: list[Part],
-    planned: list[PlannedStudy],
-    asked: list[Asked],
-    watching: Watching,
-    budget: Budget | None,
+    found: list[Part], planned: list[PlannedStudy], asked: list[Asked], watch: Watch, budget: Budget | None
 ) -> tuple[list[Table], list[list[list[Row]]]]:
-    """All rows of all data sets at once, so that each model is opened once."""
+    """All rows of all data sets at once, so that each model is opened once. What does not fit the folders is refused before
+    the first question."""
     with contextlib.ExitStack() as stack:
         runs = [
-            stack.enter_context(claimed_runs(plans, questions, job.execution, part.folder))
-            for part, plans, questions in zip(found, planned, asked, strict=True)
+            [
+                stack.enter_context(
+                    claimed(
+                        with_questions(one.plans[row.label], questions, execution=part.job.execution),
+                        part.folder / row.folder,
+                        row.label,
+                        {"study": one.study.name, "label": row.label, "place": place},
+                    )
+                )
+                for place, row in enumerate(one.study.variants, start=1)
+                if row.label in one.plans
+            ]
+            for part, one, questions in zip(found, planned, asked, strict=True)
         ]
-        rows = iter(asyncio.run(execute([one for own in runs for one in own], watching.answering, budget=budget)))
+        rows = iter(asyncio.run(execute([one for own in runs for one in own], watch, budget=budget)))
         answers = [[next(rows) for _ in own] for own in runs]
-        return [table(plans, own, of) for plans, own, of in zip(planned, runs, answers, strict=True)], answers
+        return [_table(*one) for one in zip(planned, runs, answers, strict=True)], answers
+
+
+def _table(planned: PlannedStudy, runs: list[Run], answers: list[list[Row]]) -> Table:
+    rows = {run.label: own for run, own in zip(runs, answers, strict=True)}
+    summaries = {run.label: run.summarise(rows[run.label]) for run in runs}
+    folders, plan = {run.label: run.folder.path for run in runs}, runs[0].plan
+    model = name_of(plan.sources.model)
+    return document(planned.study, model, plan.questions.dataset, rows, summaries, folders, planned.left_out)
 
 
 def _told(need: Need) -> str:

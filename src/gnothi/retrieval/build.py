@@ -184,7 +184,7 @@ class _Build(SourceReader[BuildReport]):
                 read.append(step)
                 if len(self.waiting) >= BATCH:
                     self._put()
-                due = self._due()
+                due = self.writer.pending_bytes > _COMMIT_BYTES or time.monotonic() - self.last_commit > _COMMIT_SECONDS
                 if due or len(read) >= BATCH:
                     self._reached(read)
                     read = []
@@ -210,9 +210,6 @@ class _Build(SourceReader[BuildReport]):
         if not self.skip_invalid:
             raise Unreadable(f"{problem}. Correct the line, or index all others with <--skip-invalid>.")
         self.report.invalid.show(problem)
-
-    def _due(self) -> bool:
-        return self.writer.pending_bytes > _COMMIT_BYTES or time.monotonic() - self.last_commit > _COMMIT_SECONDS
 
     def _commit(self, complete: bool) -> None:
         """The index first, then the ledger: a kill between the two costs reading again, nothing else."""

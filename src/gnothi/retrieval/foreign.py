@@ -197,7 +197,9 @@ _NAME = "retriever"
 
 
 def _open_haystack(argument: str) -> Retriever:
-    component = imported("haystack", argument, "haystack", _fits_haystack)
+    component = imported(
+        "haystack", argument, "haystack", lambda thing: hasattr(thing, "__haystack_input__") and not isinstance(thing, type)
+    )
     from haystack import Pipeline
 
     pipeline = Pipeline()  # warms up, and awaits or runs on a thread, as the component is made
@@ -215,10 +217,6 @@ def _open_haystack(argument: str) -> Retriever:
         return [(passage(one.id, one.content or "", one.meta), one.score) for one in documents]
 
     return Foreign(f"haystack:{argument}", find)
-
-
-def _fits_haystack(thing: Any) -> bool:
-    return hasattr(thing, "__haystack_input__") and not isinstance(thing, type)
 
 
 HAYSTACK = Scheme(open=_open_haystack, summary="a retriever of Haystack's: haystack:MODULE:OBJECT")

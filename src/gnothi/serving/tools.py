@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -23,8 +23,9 @@ from gnothi.retrieval.filtering import unknown_keys
 from gnothi.retrieval.filters import as_filters
 from gnothi.serving.conversation import question as checked
 from gnothi.serving.failures import refusal
-from gnothi.serving.service import Answered, Service, SetUp
+from gnothi.serving.service import Answered, Service, SetUp, open_service
 from gnothi.serving.shown import Link, Telling, warnings
+from gnothi.session.plan import Plan
 from gnothi.types import Passage
 from gnothi.version import __version__
 
@@ -226,6 +227,14 @@ class Tools:
     def _checked(self, text: str, name: str) -> str:
         with _told():
             return checked(text, name, self._longest)
+
+
+async def serve_stdio(plans: Mapping[str, Plan], ready: Callable[[Service], None]) -> None:
+    """Speak MCP over stdin and stdout until stdin ends; ``ready`` hears when the models are open. Raises as
+    ``open_service``."""
+    async with open_service(plans) as service:
+        ready(service)
+        await Tools(service).server.run_stdio_async()
 
 
 def _answer(answered: Answered, caller: Caller) -> Answer:

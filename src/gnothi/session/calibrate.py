@@ -25,9 +25,10 @@ from gnothi.models.identity import Identity, identify
 from gnothi.models.remote.budget import Budget
 from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row, scored
-from gnothi.session.execute import Watch, claimed, execute
+from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Plan, form_of
 from gnothi.session.resources import Key
+from gnothi.session.watch import Watch
 from gnothi.stats import guarantee
 from gnothi.stats.guarantee import EPSILON
 

@@ -24,37 +24,12 @@ from gnothi.session.plan import Plan
 from gnothi.session.progress import Progress
 from gnothi.session.record import record
 from gnothi.session.resources import Key, label, opened, opened_methods
+from gnothi.session.watch import SILENT, Watch
 from gnothi.session.workers import is_elsewhere, where, workers
 from gnothi.types import Question
 
 READ = "read_tokens"
 """What a model that counts calls the tokens of prompts that it has read."""
-
-
-class Watch:
-    """Told how far work is. This one is silent; the command line's draws bars."""
-
-    def opening(self, what: str) -> None:
-        """``what`` is being opened, which may take a while."""
-
-    def paying(self, budget: Budget) -> None:
-        """Models behind an API are asked: ``budget`` says what they are paid, now and at the end."""
-
-    def asking(self, total: int, done: int, what: str) -> None:
-        """Questions are asked from now on; ``done`` of ``total`` are from before."""
-
-    def row(self, row: Row, label: str) -> None:
-        """One more is finished."""
-
-    def pulse(self, read: int, calls: Mapping[str, int], left: float | None) -> None:
-        """About once a second: tokens of prompts that were ``read`` so far, model calls that were done, by method, and the
-        seconds that are ``left``, None where nothing can be said yet."""
-
-    def tell(self, text: str) -> None:
-        """Something worth knowing."""
-
-    def warn(self, text: str) -> None:
-        """Something that may mislead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +87,7 @@ async def execute(
 
     Whatever ends it early, what is finished is kept, and summed up where that is possible; the same call completes the rest.
     Raises TooManyFailures, BudgetSpent, WorkerDied, and what opening raises."""
-    watch = watch or Watch()
+    watch = watch or SILENT
     wanted, missing = sum(len(one.plan.keys) for one in runs), sum(one.missing for one in runs)
     unfinished = [one for one in runs if one.missing]
     told, progress = False, Progress(runs, watch)

@@ -19,7 +19,8 @@ from gnothi.runs.runner import FIRST
 from gnothi.stats.intervals import Interval, mean, mean_interval
 
 if TYPE_CHECKING:
-    from gnothi.session.execute import Run, Watch
+    from gnothi.session.execute import Run
+    from gnothi.session.watch import Watch
 
 PULSE = 1.0
 """Seconds between two looks."""

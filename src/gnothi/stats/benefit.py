@@ -78,7 +78,7 @@ def _fit(x: Floats, positive: Mask) -> Logistic:
     for held_out in range(FOLDS):
         test = fold == held_out
         for ridge, one in zip(RIDGES, fit_path(x[~test], positive[~test], RIDGES, precision=1e-8), strict=True):
-            odds[ridge][test] = _log_odds(one, x[test])
+            odds[ridge][test] = ((x[test] - one.centre) / one.scale) @ one.weights + one.intercept
     best = min(RIDGES, key=lambda ridge: _loss(odds[ridge], positive))
     (found,) = fit_path(x, positive, [best])
     curve = fit_platt(odds[best], positive)
@@ -91,10 +91,6 @@ def _rate(features: int, positive: Mask) -> Logistic:
     """A constant: the share of the positive, with one more of each kind (Laplace)."""
     odds = float(np.log((positive.sum() + 1) / ((~positive).sum() + 1)))
     return Logistic(np.zeros(features), odds, np.zeros(features), np.ones(features))
-
-
-def _log_odds(one: Logistic, x: Floats) -> Floats:
-    return ((x - one.centre) / one.scale) @ one.weights + one.intercept
 
 
 def _loss(odds: Floats, positive: Mask) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -111,7 +111,7 @@ class Scripted:
         self.prompts.append(prompt)
         reply = self._replies(prompt)[0]
         said: dict[str, float] = {}
-        for word, number in zip(_words(reply.text), _repeated(reply.logprobs), strict=False):
+        for word, number in zip(_words(reply.text), chain(reply.logprobs, repeat(reply.logprobs[-1])), strict=False):
             said.setdefault(word.strip(), number)
         read = f"{prompt.question} {prompt.answer_so_far}".strip()
         before, words = _words(read), _words(f" {continuation.strip()}")
@@ -179,11 +179,6 @@ class Scripted:
 
 
 _FINISHED: Finish = "eos"
-
-
-def _repeated(numbers: Sequence[float]) -> Iterator[float]:
-    """The numbers, the last one again and again."""
-    return chain(numbers, repeat(numbers[-1]))
 
 
 def _words(text: str) -> list[str]:

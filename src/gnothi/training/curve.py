@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from gnothi.errors import MissingDependency
 from gnothi.runs.journal import Journal, read_lines
+from gnothi.session.watch import SILENT, Progress, Watch
 from gnothi.training.finetuning import CHECKPOINTS, METRICS, newest_checkpoint, out_of_patience
-from gnothi.training.watch import SILENT, Progress, Watch
 
 CURVES = "curves.png"
 BLUE, GREEN, RED, YELLOW, GREY = "#4477aa", "#228833", "#bb5566", "#ccaa33", "#bbbbbb"

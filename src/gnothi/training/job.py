@@ -25,10 +25,10 @@ from gnothi.session.fingerprints import Named, fingerprints
 from gnothi.session.plan import Asked, Execution, Plan, Request, resolve, with_questions
 from gnothi.session.record import of_questions, of_sources
 from gnothi.session.resources import label, opened_methods, under_way
+from gnothi.session.watch import SILENT, Watch
 from gnothi.session.workers import is_elsewhere, where, workers
 from gnothi.training.collecting import Finding, Line, line_of
 from gnothi.training.finetuning import Origin
-from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 from gnothi.version import __version__
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from gnothi.models.places import find
 from gnothi.retrieval.rerank import quiet
+from gnothi.session.watch import Watch
 from gnothi.training import processes
 from gnothi.training.adapter import EVERY, Tuning
 from gnothi.training.finetuning import Origin
-from gnothi.training.watch import Watch
 
 GB = 1e9
 _ACTIVATIONS, _ADAM, _NF4 = 17, 2, 0.55

@@ -27,11 +27,11 @@ from gnothi.runs.runner import CONCURRENCY
 from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
 from gnothi.session.plan import Asked
+from gnothi.session.watch import SILENT, Watch
 from gnothi.training import memory, processes
 from gnothi.training.collecting import Collecting
 from gnothi.training.finetuning import LIBRARIES, read_header, require_libraries
 from gnothi.training.job import Data, Job, Opening, Sources, asking, record
-from gnothi.training.watch import SILENT, Watch
 from gnothi.types import Question
 
 C = TypeVar("C", bound=Collecting)

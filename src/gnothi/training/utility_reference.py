@@ -21,10 +21,10 @@ from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSe
 from gnothi.metrics import f1
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.runs.journal import replace_file
+from gnothi.session.watch import Watch
 from gnothi.training.collecting import Collecting, Finding, Line
 from gnothi.training.job import Job, Opening, Sources, of_settings
 from gnothi.training.run import Trainable, Trained, failures
-from gnothi.training.watch import Watch
 from gnothi.types import Passage, Question
 
 # --- what to judge -------------------------------------------------------------------------------------------------

@@ -193,10 +193,8 @@ def test_a_cancelled_request_leaves_the_batch_at_once(
     assert backend._engine.steps < 40
 
 
-def test_requests_for_one_prompt_share_its_prefill(
-    build: Callable[..., TransformersBackend], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend = build()
+def prefills(backend: TransformersBackend, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many prompts each prefill from now on reads."""
     network, read = backend._network, []
     original = network.prefill
 
@@ -205,6 +203,14 @@ def test_requests_for_one_prompt_share_its_prefill(
         return original(prompts, **options)
 
     monkeypatch.setattr(network, "prefill", counting)
+    return read
+
+
+def test_requests_for_one_prompt_share_its_prefill(
+    build: Callable[..., TransformersBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = build()
+    read = prefills(backend, monkeypatch)
     sampled = Continue(PROMPTS[0], 20, WARM, (StateSpec(),))
     backend.run([Continue(PROMPTS[0], 1, GREEDY), sampled, Continue(PROMPTS[1], 2, WARM)])
     assert sum(read) == 2
@@ -212,14 +218,7 @@ def test_requests_for_one_prompt_share_its_prefill(
 
 def test_a_prompt_that_is_being_read_is_not_read_again(llama: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = backend_of(llama, tokenizer, attention="forked")
-    network, read = backend._network, []
-    original = network.prefill
-
-    def counting(prompts: Sequence[Sequence[int]], **options: Any) -> Any:
-        read.append(len(prompts))
-        return original(prompts, **options)
-
-    monkeypatch.setattr(network, "prefill", counting)
+    read = prefills(backend, monkeypatch)
     late = [Continue(PROMPTS[0], 3, LONG), Continue(PROMPTS[0], 2, WARM), Continue(PROMPTS[0], 2, WARM, (StateSpec(),))]
     inbox = Arrivals(late)
     backend.serve(inbox)

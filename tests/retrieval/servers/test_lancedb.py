@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from gnothi.errors import IndexUnavailable, InvalidSetting, MissingDependency
 from gnothi.retrieval.build import build
 from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.types import Passage
+from tests.command_line import Run
 from tests.messages import refused
 from tests.retrieval.documents import made_up, write_jsonl
 from tests.retrieval.servers.backends import LANCE, Lance
@@ -24,7 +25,6 @@ needed = pytest.mark.skipif(
     importlib.util.find_spec("lancedb") is None or not SERVER.exists(),
     reason="lancedb or a store is not installed: `make test-beside` installs them in environments of their own",
 )
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")

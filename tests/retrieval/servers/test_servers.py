@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from gnothi.retrieval.registry import index_fingerprint, open_index
 from gnothi.retrieval.targets import target
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 from gnothi.types import Passage
+from tests.command_line import Run
 from tests.messages import refused
 from tests.retrieval.dense import words
 from tests.retrieval.documents import bare, contents, made_up, write_jsonl
@@ -33,7 +34,6 @@ from tests.retrieval.servers.backends import Backend
 from tests.retrieval.test_sync import as_texts, kill_twice, walk
 from tests.stopping import Stopping, moments
 
-Run = Callable[..., tuple[int, str, str]]
 HERON = "heron fish water"
 ENCODED = 'encoder = "words"\n'
 NASTY = ("x'; DROP TABLE t; --", 'q"q', "back\\slash", "`t` %s {}", "a\nb", "ü東", "') OR ('1'='1", "$$; --", "a:* & b | !d")

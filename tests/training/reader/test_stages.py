@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from gnothi.types import Decoding, Passage, Prompt, Question
 from tests.messages import refused
 from tests.training import launched
 from tests.training.heard import Heard
-from tests.training.launched import assert_same, command_killed_and_undisturbed
+from tests.training.launched import killed_three_times
 
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
 QUICK = ReaderTraining(steps=6, batch=8, learning_rate=3e-3, evaluate_every=2)
@@ -175,12 +174,8 @@ def test_nothing_fits(tmp_path: Path) -> None:
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     settings = ("steps=8", "batch=8", "rows=4", "evaluate_every=2", "k=1", "learning_rate=1e-3")
-    moments = sorted(random.Random(0).sample(range(1, 9), 3))
-    command_killed_and_undisturbed(tmp_path, ("reader", "lab-train:choice", "--limit", "40"), settings, moments)
-    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json", "prompts/prompts.jsonl"))
-    best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
-    adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
-    assert_same(tmp_path, [adapter])
+    command = ("reader", "lab-train:choice", "--limit", "40")
+    killed_three_times(tmp_path, command, settings, 8, ["prompts/prompts.jsonl"])
 
 
 def by_two(out: Path) -> None:

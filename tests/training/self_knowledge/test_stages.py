@@ -26,7 +26,7 @@ from tests.messages import refused
 from tests.ports import held_port
 from tests.training import launched
 from tests.training.heard import Heard
-from tests.training.launched import assert_same, command_killed_and_undisturbed
+from tests.training.launched import killed_three_times
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -186,12 +186,8 @@ def test_under_the_launcher(tmp_path: Path) -> None:
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     settings = ("steps=8", "questions=4", "replies=4", "warm_start_steps=3", "evaluate_every=2", "answers.n=4")
-    moments = sorted(random.Random(0).sample(range(1, 11), 3))
-    command_killed_and_undisturbed(tmp_path, ("self-knowledge", "lab-train:one_hop", "--limit", "40"), settings, moments)
-    assert_same(tmp_path, (METRICS, HEADER, "model.safetensors", "gnothi.json", "answers/answers.jsonl"))
-    best = json.loads((tmp_path / "killed" / HEADER).read_text())["best_step"]
-    adapter = Path("checkpoints") / f"checkpoint-{best}" / "adapter_model.safetensors"
-    assert_same(tmp_path, [adapter])
+    command = ("self-knowledge", "lab-train:one_hop", "--limit", "40")
+    killed_three_times(tmp_path, command, settings, 10, ["answers/answers.jsonl"])
 
 
 def test_pictures_are_written(tmp_path: Path) -> None:
@@ -232,3 +228,11 @@ def test_balance() -> None:
     assert names[1::2] == ["unknown"] * 6
     assert sorted(names[0:10:2]) == [f"k{number}" for number in range(5)]
     assert len(order(many, 7, True, random.Random(0))) == 7
+
+
+@pytest.mark.parametrize(
+    ("epochs", "updates", "steps"), [(None, 2, 200), (1.0, 2, 2 * 5477), (1.0, 1, 5477), (0.5, 2, 2 * 2739), (0.01, 2, 2 * 55)]
+)
+def test_every_question_is_drawn_once_an_epoch(epochs: float | None, updates: int, steps: int) -> None:
+    settings = TrainingSettings(epochs=epochs, updates=updates)
+    assert settings.in_all(87_622) == steps

@@ -80,11 +80,7 @@ def copies_an_example(answer: Answer, question: Question) -> bool:
     if question.choices or not answer.evidence or normalized(answer.text) not in _SHOWN or asks_yes_or_no(question.text):
         return False
     read = (text for passage in answer.evidence for text in (passage.title, passage.text))
-    return not any(_stands_in(answer.text, text) for text in (question.text, *read))
-
-
-def _stands_in(answer: str, text: str) -> bool:
-    return f" {normalized(answer)} " in f" {normalized(text)} "
+    return not any((f" {normalized(answer.text)} " in f" {normalized(text)} ") for text in (question.text, *read))
 
 
 async def reread(model: LanguageModel, question: Question, answer: Answer, decoding: Decoding) -> Answer:

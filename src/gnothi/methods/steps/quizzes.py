@@ -73,7 +73,7 @@ def parse_quizzes(reply: str, question: str, at_most: int) -> tuple[Quiz, ...]:
             return ()
         quizzes.append(Quiz(text, {number: places[str(int(number))] for number in named}))
     try:
-        TopologicalSorter(_graph(quizzes)).prepare()
+        TopologicalSorter({place: set(quiz.needs.values()) for place, quiz in enumerate(quizzes)}).prepare()
     except CycleError:
         return ()
     if any(normalized(quiz.text) == normalized(question) for quiz in quizzes):
@@ -90,10 +90,6 @@ def _each_once(quizzes: Sequence[Quiz]) -> tuple[Quiz, ...]:
         places.append(same[0] if same else len(kept))
         kept += [] if same else [quiz]
     return tuple(Quiz(one.text, {number: places[place] for number, place in one.needs.items()}) for one in kept)
-
-
-def _graph(quizzes: Sequence[Quiz]) -> dict[int, set[int]]:
-    return {place: set(quiz.needs.values()) for place, quiz in enumerate(quizzes)}
 
 
 def _items(reply: str) -> list[tuple[int, str]]:

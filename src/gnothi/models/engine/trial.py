@@ -158,7 +158,7 @@ class _Trial:
         self._reasons: list[str] = []
         self._states, self._stateless = network.hooks.available, ""
         self._added: tuple[Parts | str, ...] = ()
-        self._texts: Texts = texts_for(network.model.config, _vocabulary(network))
+        self._texts: Texts = texts_for(network.model.config, int(network.model.get_input_embeddings().weight.shape[0]))
         self._kinds = kinds(network.hooks.layers, network.config)
         self._depth = _depth(network.hooks.layers, self._kinds) if self._states else 0
 
@@ -356,10 +356,6 @@ def _weights(layer: nn.Module) -> Iterator[Tensor]:
 
 def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]:.120}"
-
-
-def _vocabulary(network: Network) -> int:
-    return int(network.model.get_input_embeddings().weight.shape[0])
 
 
 def _loaded(model: Any) -> str:

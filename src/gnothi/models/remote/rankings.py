@@ -92,11 +92,7 @@ def _scores(many: int, data: object) -> list[float]:
     found = data.get("results", data.get("data")) if isinstance(data, Mapping) else data
     if not isinstance(found, list):
         raise OtherShape("expected results with index and relevance_score")
-    return in_order(found, many, _score)
-
-
-def _score(one: Mapping[str, Any]) -> float:
-    return number(one.get("relevance_score", one.get("score")))
+    return in_order(found, many, lambda one: number(one.get("relevance_score", one.get("score"))))
 
 
 def _scheme(name: str, summary: str) -> Scheme[Any]:

@@ -19,7 +19,7 @@ from gnothi.report.numbers import counted
 from gnothi.report.sections import Section
 from gnothi.report.words import STAGES, THOUGHT, Line, Narrator
 from gnothi.runs.answer_stages import MISREAD, UNFOUND, UNREAD
-from gnothi.runs.folder import read_events
+from gnothi.runs.folder import read_events, replace_file
 from gnothi.runs.rows import Key, Row, group
 from gnothi.version import __version__
 
@@ -209,6 +209,12 @@ class View:
     known: Any = None
     questions: Sequence[Question] = ()
     methods: Sequence[str] = field(default_factory=list)
+
+
+def write(views: Sequence[View], file: Path) -> None:
+    """Raises as ``page``."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, page(views))
 
 
 def page(views: Sequence[View]) -> str:

@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from gnothi.calibration.compare import Compared, Gates
+from gnothi.calibration.learned_records import Learned
 from gnothi.calibration.replay import Replay, Scores
 from gnothi.report.document import MethodPoint, Reliability, reliability_of
-from gnothi.report.figures import frontier, reliability, scores
+from gnothi.report.figures import frontier, learned, reliability, scores
 from gnothi.report.figures.drawing import Picture, Styles
-from gnothi.report.page.html import View, drawn, page
+from gnothi.report.page.html import View, drawn
+from gnothi.report.page.html import write as write_views
 from gnothi.report.spreadsheet import Line, add, flat, gate_tables, write
 from gnothi.report.titles import name_all
-from gnothi.runs.folder import replace_file
 from gnothi.stats.intervals import Interval
 
 CURVES = 6
@@ -52,10 +53,19 @@ class Numbers:
 
 def write_page(replays: Sequence[Replay], documents: Sequence[Compared], file: Path) -> None:
     """``documents`` are those of the replays. Raises MissingDependency where jinja2 or matplotlib is not installed."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     sections = zip(replays, documents, name_all(documents), strict=True)
     views = [_view(f"s{number}", replay, found, name.title) for number, (replay, found, name) in enumerate(sections)]
-    replace_file(file, page(views))
+    write_views(views, file)
+
+
+def write_learned(documents: Sequence[Learned], file: Path) -> None:
+    """What learnt gates come to: a section per document. Raises as ``write_page``."""
+    views = []
+    for number, found in enumerate(documents):
+        name = f"s{number}"
+        weights = [learned.picture(f"{name}-{place}", step) for place, step in enumerate(found.steps)]
+        views.append(View(name, found.dataset, found, {"weights": weights}, template="learned.html"))
+    write_views(views, file)
 
 
 def write_csv(replays: Sequence[Replay], documents: Sequence[Compared], folder: Path) -> list[Path]:

@@ -10,10 +10,9 @@ from gnothi.config import as_text
 from gnothi.report.document import Document, document
 from gnothi.report.figures import frontier, methods, reliability, scores
 from gnothi.report.figures.drawing import Picture, Styles
-from gnothi.report.page.html import View, drawn, page, questions
+from gnothi.report.page.html import View, drawn, page, questions, write
 from gnothi.report.sections import Section, name_all
 from gnothi.report.summary import Method
-from gnothi.runs.folder import replace_file
 from gnothi.runs.rows import Row, group
 
 QUESTIONS = 300
@@ -24,20 +23,21 @@ TRACE_BYTES = 4_000_000
 
 def write_report(sections: Sequence[Section], file: Path, documents: Sequence[Document] | None = None) -> None:
     """Raises MissingDependency where jinja2 or matplotlib is not installed."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, render(sections, documents))
+    write(views(sections, documents), file)
 
 
 def render(sections: Sequence[Section], documents: Sequence[Document] | None = None) -> str:
     """The page; ``documents`` are those of the sections, made here where they are not given."""
+    return page(views(sections, documents))
+
+
+def views(sections: Sequence[Section], documents: Sequence[Document] | None = None) -> list[View]:
     many = max(1, len(sections))
     found_in = documents or [document(section) for section in sections]
-    return page(
-        [
-            _view(f"s{number}", section, found, name.title, max(1, QUESTIONS // many), TRACE_BYTES // many)
-            for number, (section, found, name) in enumerate(zip(sections, found_in, name_all(sections), strict=True))
-        ]
-    )
+    return [
+        _view(f"s{number}", section, found, name.title, max(1, QUESTIONS // many), TRACE_BYTES // many)
+        for number, (section, found, name) in enumerate(zip(sections, found_in, name_all(sections), strict=True))
+    ]
 
 
 def _view(name: str, section: Section, found: Document, title: str, limit: int, room: int) -> View:

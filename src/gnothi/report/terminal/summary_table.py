@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gnothi.report import tables
 from gnothi.report.comparison import Comparison, SideBySide
 from gnothi.report.document import Document
-from gnothi.report.numbers import between, chance, counted, interval, money, share, signed
+from gnothi.report.numbers import SIGNIFICANT, between, chance, counted, interval, money, share, signed
 from gnothi.report.summary import Method, Summary
 from gnothi.report.terminal.console import paragraph
 from gnothi.stats.intervals import Interval
@@ -132,7 +132,7 @@ def _thought(method: Method) -> Iterator[str]:
 
 
 def _test(test: Comparison) -> str:
-    verdict = "they differ" if test.p_holm < tables.SIGNIFICANT else "no difference shown"
+    verdict = "they differ" if test.p_holm < SIGNIFICANT else "no difference shown"
     holm = f", corrected {chance(test.p_holm)}" if test.p_holm != test.p else ""
     spread = f" {interval(test.interval, sign=True)}" if test.interval else ""
     return (

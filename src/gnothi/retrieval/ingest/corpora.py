@@ -111,7 +111,7 @@ def shape_of(path: Path, first: object, keys: Keys, dropped: set[str]) -> Shape:
         raise NoDocument(f"{path} holds questions, no passages. Ask them with gnothi eval; <--text-key> names a key to index.")
     if {"query_id", "corpus_id"} <= named.keys() and not text:
         raise NoDocument(f"{path} holds judgements of relevance, no documents.")
-    if _is_queries(path) and text == "text" and not title:
+    if (path.name.lower().startswith("queries") or path.parent.name.lower() == "queries") and text == "text" and not title:
         raise NoDocument(f"{path} holds queries, by its name. <--text-key text> indexes it all the same.")
     if text == named.get("contents") and text and not title:
         return Shape(_plain(found, dropped, titled=True), "is read as FlashRAG's: the first line of 'contents' is the title")
@@ -143,11 +143,6 @@ def kind(value: object) -> str:
 
 def _plain_name(key: str) -> str:
     return re.sub(r"\W+", "_", key.strip().lower()).strip("_") if key != "_id" else key
-
-
-def _is_queries(path: Path) -> bool:
-    """BEIR's and MTEB's queries lie beside the passages, under this name."""
-    return path.name.lower().startswith("queries") or path.parent.name.lower() == "queries"
 
 
 def _asks(value: object) -> bool:

@@ -115,14 +115,10 @@ class _Content:
             return
         elif name == "h":
             yield from self._outline.enter(number(attribute(paragraph, "outline-level"), 1), text)
-        elif self._is_title(paragraph):
+        elif any(attribute(frame, "class") == "title" for frame in paragraph.iterancestors("{*}frame")):
             yield from self._outline.enter(2, text)
         else:
             yield self._outline.block(text + "\n\n", self._archive.share, places=self._places)
-
-    def _is_title(self, paragraph: Element) -> bool:
-        """Of a slide."""
-        return any(attribute(frame, "class") == "title" for frame in paragraph.iterancestors("{*}frame"))
 
     def _text(self, element: Element) -> str:
         """With notes at its end; inserted text is in, and text that was deleted stands elsewhere."""

@@ -222,15 +222,12 @@ class _Furniture:
 
     def _unrepeated(self, edge: Iterable[tuple[str, ...]], page: _Page) -> Iterator[tuple[str, ...]]:
         for line in edge:
-            words = tuple(piece for piece in line if not self._numbers(piece, page))
+            words = tuple(piece for piece in line if not (self.numbered and self.offset in _offset(piece, page)))
             if any(piece not in self.heads for piece in words):
                 yield line
             elif words and words not in self.shown:
                 self.shown.add(words)
                 yield words
-
-    def _numbers(self, piece: str, page: _Page) -> bool:
-        return self.numbered and self.offset in _offset(piece, page)
 
 
 def _edges(page: _Page) -> list[tuple[str, ...]]:

@@ -23,6 +23,7 @@ from gnothi.metrics import score
 from gnothi.models.identity import identify
 from gnothi.protocols import LanguageModel
 from gnothi.runs.rows import significant
+from gnothi.session.watch import Watch
 from gnothi.signals.probe import put
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
@@ -44,7 +45,6 @@ from gnothi.training.probe.fit import (
     require_both,
 )
 from gnothi.training.run import Trainable, Trained, failures, number
-from gnothi.training.watch import Watch
 from gnothi.types import Prompt, Question, Site, StateSpec, Task
 from gnothi.version import __version__
 

@@ -11,6 +11,7 @@ from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections
 from gnothi.protocols import KnowledgeGraph, Retriever
+from gnothi.session.watch import Watch
 from gnothi.training import processes
 from gnothi.training.adapter import check
 from gnothi.training.collecting import Finding
@@ -20,7 +21,6 @@ from gnothi.training.reader import stages
 from gnothi.training.reader.material import Example, Material, prompt_of, require_prompts
 from gnothi.training.reader.stages import ReaderTraining
 from gnothi.training.run import Staged, Trained, changes, failures
-from gnothi.training.watch import Watch
 
 PROMPT = 1024
 """Tokens of a prompt, as long as none is made."""

@@ -24,13 +24,13 @@ from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer
 from gnothi.protocols import LanguageModel
+from gnothi.session.watch import SILENT, Watch
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning, processes
 from gnothi.training.adapter import Kind, Tuning, adapted, merged, restore
 from gnothi.training.curve import BLUE, GREEN, Curve, Kept, Panel
 from gnothi.training.finetuning import Origin, split
 from gnothi.training.reader.material import Example
-from gnothi.training.watch import SILENT, Watch
 from gnothi.types import ContinuationScore, Decoding
 
 CONCURRENCY = 64

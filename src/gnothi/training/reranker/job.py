@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from gnothi.models import LAB_FOLDER
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker
 from gnothi.session.fingerprints import Named
+from gnothi.session.watch import Watch
 from gnothi.training import processes
 from gnothi.training.adapter import Tuning
 from gnothi.training.collecting import Finding
@@ -18,7 +19,6 @@ from gnothi.training.memory import Memory, Passes, estimate, sizes_of
 from gnothi.training.reranker import stages
 from gnothi.training.reranker.pairs import CollectingPairs, Example, PairSettings, RerankerSettings, pairs
 from gnothi.training.run import Staged, Trained, changes, failures
-from gnothi.training.watch import Watch
 
 LAB = "lab"
 QUESTIONS = 500

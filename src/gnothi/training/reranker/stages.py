@@ -17,11 +17,11 @@ import numpy as np
 
 from gnothi.models.engine.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
+from gnothi.session.watch import SILENT, Watch
 from gnothi.training import finetuning, processes
 from gnothi.training.curve import BLUE, GREEN, Curve, Kept, Panel
 from gnothi.training.finetuning import split
 from gnothi.training.reranker.pairs import Example, TrainingSettings
-from gnothi.training.watch import SILENT, Watch
 
 
 def pair_loss(model: Any) -> Any:

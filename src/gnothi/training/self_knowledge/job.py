@@ -13,6 +13,7 @@ from gnothi.models.identity import declaration_of
 from gnothi.models.rendering import Plain
 from gnothi.models.wrappers import demonstrated
 from gnothi.protocols import Retriever
+from gnothi.session.watch import Watch
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.training import processes
 from gnothi.training.adapter import check
@@ -25,7 +26,6 @@ from gnothi.training.self_knowledge import stages
 from gnothi.training.self_knowledge.answers import Answers, Asked, Familiar, find, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings, SelfKnowledgeSettings
 from gnothi.training.self_knowledge.stages import BEST, draw_familiarity
-from gnothi.training.watch import Watch
 from gnothi.types import Question
 
 

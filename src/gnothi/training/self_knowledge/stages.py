@@ -17,6 +17,7 @@ import numpy as np
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models.engine.loading import Declaration, no_progress_bars
+from gnothi.session.watch import SILENT, Watch
 from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
@@ -27,7 +28,6 @@ from gnothi.training.finetuning import Origin, silent
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.reward import INDIFFERENT, NO, YES, Correctness, judge, reward
 from gnothi.training.self_knowledge.settings import TrainingSettings, WarmStart
-from gnothi.training.watch import SILENT, Watch
 
 if TYPE_CHECKING:
     from gnothi.training.self_knowledge.policy import Prompts
