@@ -169,7 +169,7 @@ def _row(
         classifier, run = str(folder / kind / "classifier"), str(folder / kind / "outcomes")
         yield (
             f"outcomes {kind}",
-            ["eval", calibration, "--method", "direct,rag,ircot", *asked, "--out", run],
+            ["eval", calibration, "--method", "cot,rag,ircot", *asked, "--out", run],
         )
         yield f"classifier {kind}", ["train", "complexity", run, "--set", f"metric={METRIC}", "--out", classifier]
         more += ["--set", f"classifier={classifier}"]
