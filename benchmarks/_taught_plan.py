@@ -166,7 +166,7 @@ def _row(
         more += ["--set", f"judge={judge}"]
     if row == "adaptive_rag":
         classifier, run = str(folder / kind / "classifier"), str(folder / kind / "outcomes")
-        yield f"outcomes {kind}", ["eval", calibration, "--method", "direct,rag,ircot", *asked, "--out", run]
+        yield f"outcomes {kind}", ["eval", calibration, "--method", "cot,rag,ircot", *asked, "--out", run]
         yield f"classifier {kind}", ["train", "complexity", run, "--set", f"metric={METRIC}", "--out", classifier]
         more += ["--set", f"classifier={classifier}"]
     if row == "cascade":
