@@ -14,6 +14,7 @@ from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
 from gnothi.models.scheme import FORM
 from gnothi.signals.registry import SECTION
+from gnothi.signals.stopping import KEY as STOPPING
 
 _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
@@ -44,7 +45,8 @@ def calibrated(
             if not ignore_mismatch:
                 _check_settings(found, method.name, gate.settings)
             values = gate.at(found.threshold)
-            method = method.changed(values, f"<--calibration {found.source}>")
+            rule = {STOPPING: found.stopping} if found.stopping and STOPPING not in method.given else {}
+            method = method.changed(values | rule, f"<--calibration {found.source}>")
             told.append(_told(found, method.name, gate, values))
         changed.append(method)
     return tuple(changed), told
@@ -130,8 +132,9 @@ def _told(found: Calibration, method: str, gate: GateSpec, values: Mapping[str, 
     setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.tries else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
+    early = ", drawing samples until it is decided" if found.stopping else ""
     return (
-        f"{method}: threshold {found.threshold:g} for {found.signal}{setting}, calibrated on {found.questions} questions of "
+        f"{method}: threshold {found.threshold:g} for {found.signal}{setting}{early}, calibrated on {found.questions} questions of "
         f"{found.dataset}{failed}{others}"
     )
 
