@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from gnothi.calibration.stopping import Margins, Paths, Told, margins, tell
+from gnothi.calibration.stopping import ALLOWED, Margins, Paths, Told, margins, tell
 from gnothi.errors import InvalidInput
 from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
@@ -113,7 +113,7 @@ def choose(
     assert whole.worth is not None
     assert chosen.worth is not None
     lost = _utility(whole.worth) - _utility(chosen.worth)
-    worse = chosen.told is not None and chosen.told.differ > chosen.told.all_differ
+    worse = chosen.told is not None and chosen.told.differ > chosen.told.all_differ + ALLOWED
     return whole if worse or chosen.worth.best != "gate" or lost > TOLERATED else chosen
 
 
