@@ -73,8 +73,8 @@ class Probabilities:
 class Chosen:
     """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample.
 
-    ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``told`` what
-    it does; ``scores`` are those that decide, shape (n,): with a rule those of the samples that were drawn."""
+    ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``told``
+    what it does; ``scores`` are those that decide, shape (n,): with a rule those of the samples that were drawn."""
 
     threshold: float
     n: int
@@ -97,9 +97,9 @@ def choose(
     guarantee of ``target_error``, or with both the most useful one of those that the guarantee holds for.
 
     Where always (or never) retrieving is worth more than the gate on questions that its threshold was not chosen on, the
-    threshold is one that always (or never) retrieves. With ``paths`` a rule for stopping early is chosen, too, and left out where
-    it saves nothing, or is worth less. Raises PromiseRefused where the guarantee cannot be given, InvalidInput
-    for too few questions, where nothing is right, or without retrieving answers where a price was given."""
+    threshold is one that always (or never) retrieves. With ``paths`` a rule for stopping early is chosen, too, and left out
+    where it saves nothing, or is worth less. Raises PromiseRefused where the guarantee cannot be given, InvalidInput for too
+    few questions, where nothing is right, or without retrieving answers where a price was given."""
     if sample.paths is None:
         return _choose(sample, target_error, price, epsilon, seed)
     if target_error is not None:

@@ -1,13 +1,13 @@
 """A rule for when a gate stops drawing samples, chosen with its threshold on questions whose samples were all drawn, twice.
 
 Twenty samples are a draw, too: another twenty put some questions on the other side. So a stop is held against the side that
-*another* whole draw is on, and not against what the same draw would have come to: where that is as much in doubt with all samples
-as with a few, more are not worth their price. Which margins are best at a price of a sample, in decisions, is found backwards
-from the last group (optimal stopping); of several prices that one is taken with which, on questions that margins were not chosen
-on, the fewest samples are drawn and decisions differ from the other draw's hardly more often than with all samples.
+*another* whole draw is on, and not against what the same draw would have come to: where that is as much in doubt with all
+samples as with a few, more are not worth their price. Which margins are best at a price of a sample, in decisions, is found
+backwards from the last group (optimal stopping); of several prices that one is taken with which, on questions that margins were
+not chosen on, the fewest samples are drawn and decisions differ from the other draw's hardly more often than with all samples.
 
-Margins lie at fixed distances from the threshold. So for every question there is one number, ``effective``, which is at most the
-threshold where and only where the rule trusts: thresholds are chosen and promised by it as by any other score.
+Margins lie at fixed distances from the threshold. So for every question there is one number, ``effective``, which is at most
+the threshold where and only where the rule trusts: thresholds are chosen and promised by it as by any other score.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _moved(scores: Floats, by: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a rule does on the questions that it was chosen on. ``samples``: share of all that are drawn. ``differ``: share of the
-    questions that another whole draw decides otherwise; ``all_differ``: with all samples."""
+    """What a rule does on the questions that it was chosen on. ``samples``: share of all that are drawn. ``differ``: share of
+    the questions that another whole draw decides otherwise; ``all_differ``: with all samples."""
 
     samples: float
     differ: float
@@ -136,8 +136,8 @@ def tell(paths: Paths, found: Margins, threshold: float) -> Told:
 
 
 def _decided(paths: Paths, found: Margins, threshold: float) -> Floats:
-    """For each question that ``paths`` has: the share of its samples drawn, and whether the decision by rule, and by all samples,
-    differs from another whole draw's; means over which draw is the other one. Shape (3, questions)."""
+    """For each question that ``paths`` has: the share of its samples drawn, and whether the decision by rule, and by all
+    samples, differs from another whole draw's; means over which draw is the other one. Shape (3, questions)."""
     shares, differ, all_differ = [], [], []
     last = paths.highest(paths.scores[:, 0, -1]) > threshold, paths.highest(paths.scores[:, 1, -1]) > threshold
     has = np.isin(np.arange(len(last[0])), paths.question)
@@ -177,8 +177,8 @@ def _margins(paths: Paths, threshold: float, price: float) -> Margins | None:
 
 
 def _farthest(distance: Floats, gain: Floats, above: bool = False) -> float:
-    """The distance from the threshold from which on stopping gains most in all; infinite where it gains nothing. ``above``: from
-    there exclusive, as scores above a margin are."""
+    """The distance from the threshold from which on stopping gains most in all; infinite where it gains nothing. ``above``:
+    a score at the threshold itself is not on this side."""
     side = distance > 0 if above else distance >= 0
     order = np.argsort(-distance[side], kind="stable")
     far, total = distance[side][order], np.cumsum(gain[side][order])

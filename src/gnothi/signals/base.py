@@ -20,7 +20,6 @@ from gnothi.protocols import LanguageModel
 from gnothi.signals.stopping import KEY, Stopping
 from gnothi.types import Capabilities, Decoding, Generation, Prompt, Samples, StateSpec
 
-
 Scores = tuple[float | None, ...]
 """None where nothing could be measured."""
 

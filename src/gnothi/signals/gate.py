@@ -60,13 +60,12 @@ class Gate:
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
         """What there is to ``judge``, of as few samples as the signal's rule for ``stopping`` needs."""
-        drawn = self.signal.drawn if isinstance(self.signal, Continuing) else None
-        if drawn is None or drawn.stopping is None:
-            return await self.signal.measure(model, prompt, decoding)
-        asked = (model, prompt, decoding)
+        signal, asked = self.signal, (model, prompt, decoding)
+        if not isinstance(signal, Continuing) or (drawn := signal.drawn) is None or drawn.stopping is None:
+            return await signal.measure(*asked)
         if drawn.stopping.collecting:
-            return await _collected(self.signal, drawn, *asked)
-        return await self._of_few(self.signal, replace(drawn, stopping=None), drawn.stopping.steps, *asked)
+            return await _collected(signal, drawn, *asked)
+        return await self._of_few(signal, replace(drawn, stopping=None), drawn.stopping.steps, *asked)
 
     def judge(self, measured: Measured) -> Verdict:
         """What follows from a draft's score."""

@@ -1,15 +1,16 @@
 """When drawing samples ends: a threshold needs a side, not a number.
 
-A gate draws in groups. Behind every group but the last, the score of the samples so far is moved to where that of all lies, and
-is held against two margins around the threshold: up to the lower one the model knows, above the upper one it does not, and
-between them the next group is drawn. The last one is held against the threshold itself. Margins are chosen with the threshold, on
-questions with known answers (``calibration.stopping``).
+A gate draws in groups. Behind every group but the last, the score of the samples so far is moved to where that of all lies,
+and held against two margins around the threshold: up to the lower one the model knows, above the upper one it does not, and
+between them the next group is drawn. The last one is held against the threshold itself. Margins are chosen with the threshold,
+on questions with known answers (``calibration.stopping``).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from gnothi.errors import InvalidSetting
@@ -45,7 +46,7 @@ class Stopping:
     def __post_init__(self) -> None:
         counts = [0, *(step.samples for step in self.steps)]
         fine = all(step.known <= step.searched and math.isfinite(step.moved) for step in self.steps)
-        if not fine or any(later <= before for before, later in zip(counts, counts[1:], strict=False)):
+        if not fine or any(later <= before for before, later in pairwise(counts)):
             raise InvalidSetting(
                 f"setting {KEY!r}: got {self}, expected rising numbers of samples, each with the score up to which the model "
                 "knows, a higher one above which it does not, and a finite number to be added. `gnothi calibrate` writes it."

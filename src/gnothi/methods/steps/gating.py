@@ -74,6 +74,11 @@ class GateSpec:
         return self.at(float("inf")) | ({self.schedule: "at_once"} if self.schedule else {})
 
     @property
+    def early(self) -> dict[str, str]:
+        """The rule by which it stops drawing samples, by the setting; empty without one."""
+        return {STOPPING: rule} if (rule := self.values.get(STOPPING)) else {}
+
+    @property
     def stops(self) -> bool:
         """Whether it could stop drawing samples by a rule: its signal draws some, and the gate makes no tries of its own."""
         return self.signal is not None and self.tries is None and STOPPING in signals.settings_of(self.signal)
