@@ -66,7 +66,7 @@ class Margins:
         # Scores have few digits: a billionth lets none pass that is not equal to a margin but for rounding.
         hair = 1e-9 * max(1.0, abs(threshold))
         steps = [
-            Step(count, threshold - below + hair * (below > 0), threshold + above + hair * (above > 0), moved)
+            Step(count, threshold - below + hair * (below > hair), threshold + above + hair * (above > hair), moved)
             for count, moved, below, above in zip(counts, self.moved, self.below, self.above, strict=False)
         ]
         while steps and math.isinf(steps[-1].known) and math.isinf(steps[-1].searched):
@@ -143,10 +143,10 @@ def _decided(paths: Paths, found: Margins, threshold: float) -> Floats:
     has = np.isin(np.arange(len(last[0])), paths.question)
     for draw in (0, 1):
         scores = paths.scores[:, draw]
-        group, _ = found.stopped(scores, threshold)
+        group, score = found.stopped(scores, threshold)
         share = np.array(paths.counts)[group] / paths.counts[-1]
         shares.append(np.bincount(paths.question, share) / np.maximum(np.bincount(paths.question), 1))
-        differ.append((paths.highest(found.effective(scores)) > threshold) != last[1 - draw])
+        differ.append((paths.highest(score) > threshold) != last[1 - draw])
         all_differ.append(last[draw] != last[1 - draw])
     return np.array([np.mean(one, axis=0) for one in (shares, differ, all_differ)])[:, has]
 
