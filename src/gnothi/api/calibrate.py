@@ -153,8 +153,8 @@ def source_from(
     if choice.stop_early and (feedback is not None or replay is not None or _name(method) == PANEL):
         got = "the panel" if _name(method) == PANEL else "recorded answers"
         raise InvalidSetting(
-            f"<--stop-early>: got {got}, which hold no scores of fewer samples, nor of a second draw. Name a data set whose "
-            "questions can be asked, and a method with one signal: seakr, say."
+            f"<--stop-early>: got {got}, without scores of fewer samples and of a second draw. Name a data set whose questions "
+            "can be asked, and a method with one signal: seakr, say."
         )
     if feedback is not None:
         check_choice(choice.target_error, choice.search_cost)
