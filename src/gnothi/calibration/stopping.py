@@ -27,7 +27,8 @@ from gnothi.stats.frontier import FOLDS, between
 PRICES = (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 """Of a sample, in decisions that differ from another draw's; the rule of none of them is to draw all."""
 ALLOWED = 0.01
-"""So many more of the questions may a rule decide otherwise than another draw does than all samples do."""
+"""So many more of the questions may a rule decide otherwise than another draw does than all samples do; of fewer than a hundred
+one question."""
 _decisive = np.vectorize(decisive, otypes=[np.float64])
 
 
@@ -124,7 +125,7 @@ def margins(paths: Paths, threshold: float) -> Margins | None:
             told.append(_decided(paths.of(fold == held_out), found, threshold))
         drawn, differ, all_differ = np.concatenate(told, axis=1)
         excess = float((differ - all_differ).mean())
-        if drawn.mean() < 1 and excess <= ALLOWED and drawn.mean() + excess < least:
+        if drawn.mean() < 1 and excess <= max(ALLOWED, 1 / drawn.size) and drawn.mean() + excess < least:
             best, least = price, float(drawn.mean()) + excess
     return None if best is None else _margins(paths, threshold, best)
 
