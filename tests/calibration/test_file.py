@@ -59,7 +59,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 def test_a_rule_for_stopping_early_is_read_again_or_refused(tmp_path: Path) -> None:
     made = replace(calibration(chosen()), stopping="4: -6.5 inf 0.3, 8: -6.25 -5.0 0.1")
-    made = replace(made, details=made.details | {"stopping": {"samples": 0.4, "differ": 0.01, "all_differ": 0.01}})
+    made = replace(made, details={**made.details, "stopping": {"samples": 0.4, "differ": 0.01, "all_differ": 0.01}})
     again = made.save(tmp_path / "file.toml")
     assert as_dict(read(tmp_path / "file.toml")) == as_dict(made)
     assert read(tmp_path / "file.toml").stopping == made.stopping == again.stopping

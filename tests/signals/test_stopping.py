@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -31,8 +32,9 @@ finite = st.floats(-100, 100)
 @st.composite
 def rules(draw: st.DrawFn) -> Stopping:
     counts = sorted(draw(st.sets(st.integers(1, 30), min_size=1, max_size=4)))
-    margins = st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)).map(sorted)
-    return Stopping(tuple(Step(count, *draw(margins), draw(finite)) for count in counts))
+    margins = st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False))
+    drawn = [sorted(draw(margins)) for _ in counts]
+    return Stopping(tuple(Step(count, low, high, draw(finite)) for count, (low, high) in zip(counts, drawn, strict=True)))
 
 
 @given(rules())
@@ -70,7 +72,7 @@ class Counting(Scripted):
         super().__init__(lambda prompt: [Reply(text, (-0.5,), doubt) for text in replies] if prompt == PROMPT else "Yes")
         self.asked: list[tuple[int, int]] = []
 
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: tuple[StateSpec, ...] = ()) -> Samples:  # type: ignore[override]
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         self.asked.append((decoding.first, n))
         return await super().sample(prompt, n, decoding, hidden)
 

@@ -210,6 +210,6 @@ def _asked(
         work: Coroutine[Any, Any, Source | Replay] = (
             collect_panel(plan, metric, folder, watch, have, budget)
             if panel
-            else collect(plan, metric, folder, choice.weighs, choice.stop_early, watch, have, budget)
+            else collect(plan, metric, folder, choice.weighs, watch, have, budget, choice.stop_early)
         )
         return rag.loop.run(work) if rag else asyncio.run(work)

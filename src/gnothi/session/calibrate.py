@@ -45,10 +45,10 @@ async def collect(
     metric: str,
     folder: Path,
     weigh: bool,
-    stop_early: bool = False,
     watch: Watch | None = None,
     have: dict[Key, Any] | None = None,
     budget: Budget | None = None,
+    stop_early: bool = False,
 ) -> Source:
     """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
     ``weigh`` retrievals, with the gate open, too; with ``stop_early`` also the scores of fewer samples, and of a second draw.
