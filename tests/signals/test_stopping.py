@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gnothi import events
 from gnothi.errors import InvalidSetting
+from gnothi.models.wrappers import Seeded
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
 from gnothi.signals.base import Continuing, Sampling
@@ -78,7 +79,7 @@ class Counting(Scripted):
 
 
 async def verdict(model: LanguageModel, signal: str, threshold: float | None, rule: Stopping | None) -> Verdict:
-    return await Gate(registry.create(signal, Sampling(stopping=rule)), threshold)(model, PROMPT, Decoding(seed=3))
+    return await Gate(registry.create(signal, Sampling(stopping=rule)), threshold)(Seeded(model), PROMPT, Decoding())
 
 
 @pytest.mark.parametrize("signal", DRAWING)
@@ -131,7 +132,7 @@ async def test_collecting_gives_the_scores_of_the_first_samples_of_two_draws(sig
     made = registry.create(signal)
     assert isinstance(made, Continuing)
     assert model.asked == [(0, 40)]
-    said = await made.said(model, PROMPT, Decoding(seed=3), Sampling(40))
+    said = await made.said(Seeded(model), PROMPT, Decoding(), Sampling(40))
     for begin, scores in zip((0, 20), found.draws, strict=True):
         for count, score in zip(groups(20), scores, strict=True):
             assert score == pytest.approx(await made.uncertainty(model, PROMPT, said.part(begin, begin + count)))
