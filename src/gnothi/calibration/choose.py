@@ -113,7 +113,8 @@ def choose(
     assert whole.worth is not None
     assert chosen.worth is not None
     lost = _utility(whole.worth) - _utility(chosen.worth)
-    worse = chosen.told is not None and chosen.told.differ > chosen.told.all_differ + ALLOWED
+    told = chosen.told
+    worse = told is not None and (told.samples == 1 or told.differ > told.all_differ + ALLOWED)
     return whole if worse or chosen.worth.best != "gate" or lost > TOLERATED else chosen
 
 

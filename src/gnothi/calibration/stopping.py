@@ -67,7 +67,7 @@ class Margins:
         # Scores have few digits: a billionth lets none pass that is not equal to a margin but for rounding.
         hair = 1e-9 * max(1.0, abs(threshold))
         steps = [
-            Step(count, threshold - below + hair * (below > hair), threshold + above + hair * (above > hair), moved)
+            Step(count, min(threshold, threshold - below + hair), threshold + above + hair * (above > 0), moved)
             for count, moved, below, above in zip(counts, self.moved, self.below, self.above, strict=False)
         ]
         while steps and math.isinf(steps[-1].known) and math.isinf(steps[-1].searched):
@@ -127,7 +127,8 @@ def margins(paths: Paths, threshold: float) -> Margins | None:
         excess = float((differ - all_differ).mean())
         if drawn.mean() < 1 and excess <= max(ALLOWED, 1 / drawn.size) and drawn.mean() + excess < least:
             best, least = price, float(drawn.mean()) + excess
-    return None if best is None else _margins(paths, threshold, best)
+    found = None if best is None else _margins(paths, threshold, best)
+    return found if found is not None and found.at(threshold, paths.counts).steps else None
 
 
 def tell(paths: Paths, found: Margins, threshold: float) -> Told:
