@@ -60,7 +60,7 @@ def test_one_number_says_at_which_thresholds_the_rule_trusts(
 ) -> None:
     """So trust rises with the threshold, which is what a choice and a promise of one rest on."""
     found, row = Margins(*zip(*steps, strict=True)), np.array([path])
-    (lowest,) = found.effective(row)
+    (lowest,) = found.effective(row).tolist()
     for at in {threshold, *(lowest + by for by in (-1e-3, 0.0, 1e-3) if math.isfinite(lowest))}:
         if 0 < abs(lowest - at) < 1e-6:  # a hair may lie between
             continue
