@@ -206,8 +206,9 @@ def _calibrated(learnt: Scores, calibration: Replay, signal: Scores, test: Repla
     """Calibration error of P(wrong) over the questions of both splits, each by a curve fitted to others; blank where fewer than
     ten answers are right, or wrong."""
     both = ((learnt.values, signal.values), (calibration.never, test.never), (calibration.always, test.always))
+    scores, never, always = map(np.concatenate, both)
     try:
-        found = choose(Sample(*map(np.concatenate, both))).probabilities
+        found = choose(Sample(scores, never, always)).probabilities
     except GnothiError:
         return ["", ""]
     return ["", ""] if found is None else [_figure(found.platt_ece), _interval(found.platt_ece_interval)]

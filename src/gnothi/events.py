@@ -173,7 +173,9 @@ class Gauged(Event):
 @dataclass(frozen=True, slots=True)
 class Decided(Event):
     """A score held against a threshold. ``kind`` is what was decided (retrieve, keep, ...), ``subject`` what about,
-    ``verdict`` the outcome in a word. ``signal`` names the score's source."""
+    ``verdict`` the outcome in a word. ``signal`` names the score's source. ``samples``: how many it took, where drawing ended
+    as soon as the side was decided; the score of fewer than all is moved to where that of all lies. ``draws``: where a rule for
+    that is to be chosen, the scores of the first samples of each of several draws, and of all of them."""
 
     kind: str
     signal: str
@@ -181,6 +183,8 @@ class Decided(Event):
     threshold: float | None
     verdict: str
     subject: str = ""
+    samples: int | None = None
+    draws: tuple[tuple[float | None, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

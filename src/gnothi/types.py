@@ -249,7 +249,9 @@ class Decoding:
     """How to continue a prompt. ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 switch the cuts off.
 
     Top-k is applied before top-p. ``stop`` strings end the text and are not part of it. ``seed`` None leaves the choice
-    to the wrapper that derives it from run seed, question and request.
+    to the wrapper that derives it from run seed, question and request. ``first`` is the number of the first of the samples that
+    are wanted: 4 to 8 drawn under a seed are those among 0 to 20 where the backend makes that possible. It is no part of the
+    ``repr``, by which draws are seeded (``gnothi.seeding``).
     """
 
     max_tokens: int = 100
@@ -258,6 +260,7 @@ class Decoding:
     top_p: float = 1.0
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    first: int = field(default=0, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

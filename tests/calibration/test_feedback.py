@@ -61,6 +61,12 @@ def judged(n: int, threshold: float = 1.0, seed: int = 0, start: int = 0) -> lis
     ]
 
 
+def test_a_gate_that_stopped_drawing_says_nothing_of_lower_thresholds(tmp_path: Path) -> None:
+    early = {**(ONE.settings or {}), "signal.stopping": "4: 0.8 1.2 0.0"}
+    with refused(InvalidInput):
+        from_feedback(write(tmp_path / "f.jsonl", [replace(one, settings=early) for one in judged(200)]))
+
+
 @given(
     st.floats(allow_nan=False) | st.none(),
     st.floats(allow_nan=False) | st.none(),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,18 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert len(curve["knots"]) == len(curve["heights"]) < 100
     steps = np.searchsorted(curve["knots"], [0.1, 0.5, 0.9], side="right") - 1
     assert np.array(curve["heights"])[steps] == pytest.approx(found.probabilities.isotonic([0.1, 0.5, 0.9]), abs=1e-5)
+
+
+def test_a_rule_for_stopping_early_is_read_again_or_refused(tmp_path: Path) -> None:
+    made = replace(calibration(chosen()), stopping="4: -6.5 inf 0.3, 8: -6.25 -5.0 0.1")
+    made = replace(made, details={**made.details, "stopping": {"samples": 0.4, "differ": 0.01, "all_differ": 0.01}})
+    again = made.save(tmp_path / "file.toml")
+    assert as_dict(read(tmp_path / "file.toml")) == as_dict(made)
+    assert read(tmp_path / "file.toml").stopping == made.stopping == again.stopping
+    assert "stopping" not in as_dict(calibration(chosen()))["gate"]
+    replace(made, stopping="4: -5.0 -6.5 0.3").save(tmp_path / "file.toml")
+    with refused(InvalidInput):
+        read(tmp_path / "file.toml")
 
 
 def test_worth_says_that_it_is_not_of_the_guaranteed_threshold() -> None:

@@ -101,6 +101,24 @@ def test_the_same_form_will_do(tmp_path: Path, settings: Mapping[str, Any], meth
     assert used(calibration_of(tmp_path / "made.toml", "gram", settings), method, *given)[1]
 
 
+def test_a_rule_for_stopping_early_comes_with_its_threshold(tmp_path: Path) -> None:
+    rule = "4: -4.0 -2.0 0.5"
+    made = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, stopping=rule)
+    ((method,), (told,)) = used(made, "seakr")
+    assert method.values["signal.stopping"] == rule
+    assert method.gate is not None
+    assert "signal.stopping" not in method.gate.settings  # scores of all samples do not depend on it
+    assert "drawing samples until it is decided" in told
+    plain = calibration_of(tmp_path / "plain.toml", settings={"form": "multi_hop"})
+    assert used(plain, "seakr")[0][0].values["signal.stopping"] is None
+    for path, own in ((made, "none"), (plain, rule)):
+        with refused(InvalidSetting):
+            used(path, "seakr", f"signal.stopping={own}")
+    for own in ("none", rule):
+        given = plan_methods(["seakr"], read_settings(overrides=[f"signal.stopping={own}"]))
+        assert calibrated(given, read(made), "lab", True)[0][0].values["signal.stopping"] == (None if own == "none" else rule)
+
+
 def test_the_panels_scores_are_those_of_a_gate(scripted: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     """Also where the panel was given a probe, and the gate has another signal."""
     known = teach(scripted)

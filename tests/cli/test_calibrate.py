@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,53 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_p
     assert "threshold" in gnothi(*evaluate[:-1], str(tmp_path / "other"), "--set", "signal.samples=5", "--ignore-mismatch")[2]
     _, shown, _ = gnothi("ask", known[0], "--set", "form=simple", "--set", "signal.samples=4", "--calibration", str(out))
     assert f"{made['gate']['threshold']:.2f}" in shown
+
+
+def test_drawing_stops_where_a_calibration_says_so(
+    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    known = teach(scripted)
+    out, run = tmp_path / "made.toml", tmp_path / "run"
+    command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--stop-early", "--out", str(out))
+    made = gnothi_json(*command)
+    assert made["stopping"]["samples"] < 0.5
+    assert "1: " in made["gate"]["stopping"]
+    assert "signal.stopping" not in made["gate"]["settings"]
+    assert {path.name for path in (tmp_path / "made.toml.runs").iterdir()} == {"twice"}
+    assert "of the samples are drawn" in " ".join(gnothi(*command)[1].split())
+    (drawn,) = json.loads((tmp_path / "made.toml.runs" / "twice" / "rows.jsonl").read_text("utf-8").splitlines()[0])[
+        "decisions"
+    ]
+    assert [len(scores) for scores in drawn["draws"]] == [4, 4]
+
+    evaluate = ("eval", "lab:one_hop", *LIVE, "--calibration", str(out), "--out", str(run))
+    code, _, err = gnothi(*evaluate)
+    assert code == 0
+    assert "drawing samples until it is decided" in err
+    assert read_config(run)["method.seakr.signal.stopping"] == made["gate"]["stopping"]
+    rows = [json.loads(line) for line in (run / "rows.jsonl").read_text("utf-8").splitlines()]
+    assert {one["samples"] for row in rows for one in row["decisions"]} <= {1, 2}
+    assert {row["question"] for row in rows if not row["cost"]["retrievals"]} == set(known)
+    _, shown, _ = gnothi("ask", known[0], *LIVE[:2], *LIVE[4:], "--calibration", str(out))
+    assert re.search(r"after \d samples?: ", shown)
+    complained(gnothi("calibrate", str(run), "--out", str(tmp_path / "other.toml"), "--never", "seakr", "--always", "seakr"))
+
+
+@pytest.mark.usefixtures("scripted")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "lab --method panel",
+        "lab --method keqa",
+        "lab --method seakr --set signal=perplexity",
+        "lab --method seakr --set signal.samples=4 --set signal.stopping=often",
+        "--feedback FILE --target-error 0.1",
+    ],
+)
+def test_where_there_is_no_drawing_to_stop(gnothi: Run, tmp_path: Path, arguments: str) -> None:
+    (tmp_path / "feedback.jsonl").touch()
+    given = arguments.replace("FILE", str(tmp_path / "feedback.jsonl")).split()
+    complained(gnothi("calibrate", *given, "--stop-early", "--out", str(tmp_path / "made.toml")))
 
 
 def test_ask_says_how_probably_an_answer_from_memory_is_wrong(

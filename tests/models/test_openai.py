@@ -192,6 +192,17 @@ async def test_without_n_several_requests_give_different_samples(serve: Serve) -
         await model.aclose()
 
 
+async def test_a_further_group_of_samples_is_one_request_of_another_seed(serve: Serve) -> None:
+    server = serve(Offer())
+    model = opened(server)
+    before = len(server.posts)
+    first, more = await model.sample(PROMPTS[1], 4, WARM), await model.sample(PROMPTS[1], 4, replace(WARM, first=4))
+    assert [body["n"] for body in server.posts[before:]] == [4, 4]
+    assert len({body["seed"] for body in server.posts[before:]}) == 2
+    assert texts(first) != texts(more)
+    await model.aclose()
+
+
 async def test_fields_that_a_server_refuses_are_left_out(serve: Serve, direct: LanguageModel) -> None:
     server = serve(Offer(refuses=frozenset({"max_tokens", "top_k", "stop", "seed", "logprobs"})))
     model = opened(server)

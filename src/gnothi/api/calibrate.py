@@ -62,6 +62,7 @@ def calibrate(
     signal: str | None = None,
     never: str | None = None,
     always: str | None = None,
+    stop_early: bool = False,
     concurrency: int | None = None,
     max_failures: int | None = None,
     watch: Watch | None = None,
@@ -76,7 +77,8 @@ def calibrate(
     ``feedback``, in place of data: a file of judged answers that ``gnothi serve`` kept; it needs ``target_error``, and can only
     confirm a threshold or lower it (``gnothi.calibration.feedback``).
     ``target_error``: with probability 1 - ``epsilon`` over the draw of the questions, at most this share of the answers given
-    without retrieval is wrong. ``search_cost``: what a retrieval costs, as a share of right answers. ``out``: a TOML file;
+    without retrieval is wrong. ``search_cost``: what a retrieval costs, as a share of right answers. ``stop_early``: choose a
+    rule, too, by which samples are drawn only until the side of the threshold is decided. ``out``: a TOML file;
     answers are kept beside it, so that the same call goes on. ``watch`` hears of everything on the way, as for
     ``gnothi.evaluate``.
 
@@ -98,7 +100,7 @@ def calibrate(
         )
     said = {"limit": limit, "format": format, "concurrency": concurrency, "max_failures": max_failures, **opening}
     judged = None if feedback is None else given.as_path(feedback, "feedback")
-    choice = Choice(target_error, search_cost, epsilon)
+    choice = Choice(target_error, search_cost, epsilon, stop_early)
     found = choice.of(source_from(method, named, replay, judged, choice, metric, signal, file, watch or Watch(), said))
     return found.calibration if file is None else found.calibration.save(file)
 
@@ -110,6 +112,7 @@ class Choice:
     target_error: float | None
     search_cost: float | None
     epsilon: float = EPSILON
+    stop_early: bool = False
 
     @property
     def weighs(self) -> bool:
@@ -147,6 +150,12 @@ def source_from(
     of ``evaluate`` for what is asked, and settings of the method by name; of what was recorded, the model's name alone
     counts. ``watch`` is warned of what may mislead. Raises as ``calibrate``."""
     model = None if (given_model := said.get("model")) is None else name_of(given_model)
+    if choice.stop_early and (feedback is not None or replay is not None or _name(method) == PANEL):
+        got = "the panel" if _name(method) == PANEL else "recorded answers"
+        raise InvalidSetting(
+            f"<--stop-early>: got {got}, without scores of fewer samples and of a second draw. Name a data set whose questions "
+            "can be asked, and a method with one signal: seakr, say."
+        )
     if feedback is not None:
         check_choice(choice.target_error, choice.search_cost)
         found: Source | Replay = from_feedback(feedback, _name(method), signal, model)
@@ -190,7 +199,7 @@ def _asked(
     bound.apply_defaults()
     plan, rag = planned(bound.arguments)
     if not panel:
-        gate_to_place(plan)
+        gate_to_place(plan, choice.stop_early)
     check_enough(plan, choice.target_error, choice.epsilon)
     have, budget = (dict(rag.opened.others), rag.budget) if rag else (None, said.get("budget"))
     with contextlib.ExitStack() as stack:
@@ -201,6 +210,6 @@ def _asked(
         work: Coroutine[Any, Any, Source | Replay] = (
             collect_panel(plan, metric, folder, watch, have, budget)
             if panel
-            else collect(plan, metric, folder, choice.weighs, watch, have, budget)
+            else collect(plan, metric, folder, choice.weighs, watch, have, budget, choice.stop_early)
         )
         return rag.loop.run(work) if rag else asyncio.run(work)

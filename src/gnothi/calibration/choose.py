@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from gnothi.calibration.stopping import ALLOWED, Margins, Paths, Told, margins, tell
 from gnothi.errors import InvalidInput
+from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.frontier import at, crossvalidate, frontier, oracle
-from gnothi.stats.guarantee import EPSILON, Guarantee, guaranteed_threshold
+from gnothi.stats.guarantee import EPSILON, Guarantee, guaranteed_threshold, set_aside
 from gnothi.stats.intervals import Interval
 from gnothi.stats.probabilities import FOLDS, Isotonic, Platt, crossfit, fit_isotonic, fit_platt
 from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 FEWEST = 20
+TOLERATED = 0.005
+"""So much less may a gate that stops drawing early be worth, in right answers, on questions that it was not chosen on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Scores (higher: less certain), and the quality without and with retrieval, one entry per question, shape (n,).
 
-    ``always`` is None where nobody retrieved: then only a guarantee can be given."""
+    ``always`` is None where nobody retrieved: then only a guarantee can be given. ``paths``: the scores of fewer samples, where
+    a rule is to be chosen that stops drawing them early."""
 
     scores: Floats
     never: Floats
     always: Floats | None
+    paths: Paths | None = None
 
     @property
     def wrong(self) -> Mask:
@@ -65,7 +71,10 @@ class Probabilities:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample."""
+    """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample.
+
+    ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``told``
+    what it does; ``scores`` are those that decide, shape (n,): with a rule those of the samples that were drawn."""
 
     threshold: float
     n: int
@@ -76,6 +85,9 @@ class Chosen:
     guarantee: Guarantee | None
     worth: Worth | None
     probabilities: Probabilities | None
+    scores: Floats
+    stopping: Stopping | None = None
+    told: Told | None = None
 
 
 def choose(
@@ -85,8 +97,70 @@ def choose(
     guarantee of ``target_error``, or with both the most useful one of those that the guarantee holds for.
 
     Where always (or never) retrieving is worth more than the gate on questions that its threshold was not chosen on, the
-    threshold is one that always (or never) retrieves. Raises PromiseRefused where the guarantee cannot be given, InvalidInput
-    for too few questions, where nothing is right, or without retrieving answers where a price was given."""
+    threshold is one that always (or never) retrieves. With ``paths`` a rule for stopping early is chosen, too, and left out
+    where it saves nothing, or is worth less. Raises PromiseRefused where the guarantee cannot be given, InvalidInput for too
+    few questions, where nothing is right, or without retrieving answers where a price was given."""
+    if sample.paths is None:
+        return _choose(sample, target_error, price, epsilon, seed)
+    if target_error is not None:
+        # What is promised is tested on questions that have no part in the rule, and for one rule alone.
+        aside = set_aside(len(sample.scores), seed)
+        found = margins(sample.paths.of(aside), _expected(sample.scores[aside], sample.wrong[aside], target_error))
+        return _stopping(sample, sample.paths, found, target_error, price, epsilon, seed)
+    whole = _choose(sample, target_error, price, epsilon, seed)
+    found = margins(sample.paths, whole.threshold) if whole.worth is not None and whole.worth.best == "gate" else None
+    chosen = _stopping(sample, sample.paths, found, target_error, price, epsilon, seed)
+    assert whole.worth is not None
+    assert chosen.worth is not None
+    lost = _utility(whole.worth) - _utility(chosen.worth)
+    told = chosen.told
+    worse = told is not None and (told.samples == 1 or told.differ > told.all_differ + ALLOWED)
+    return whole if worse or chosen.worth.best != "gate" or lost > TOLERATED else chosen
+
+
+def _stopping(
+    sample: Sample,
+    paths: Paths,
+    found: Margins | None,
+    target_error: float | None,
+    price: float | None,
+    epsilon: float,
+    seed: int,
+) -> Chosen:
+    """By the scores that the rule comes to, and the rule at the threshold chosen so."""
+    if found is None:
+        return _choose(sample, target_error, price, epsilon, seed)
+    effective = replace(sample, scores=paths.highest(found.effective(paths.scores[:, 0])))
+    chosen = _choose(effective, target_error, price, epsilon, seed)
+    if not np.isfinite(chosen.threshold):
+        return chosen
+    _, scores = found.stopped(paths.scores[:, 0], chosen.threshold)
+    seen = replace(sample, scores=paths.highest(scores))
+    return replace(
+        chosen,
+        scores=seen.scores,
+        stopping=found.at(chosen.threshold, paths.counts),
+        told=tell(paths, found, chosen.threshold),
+        auroc=auroc(seen.scores, seen.wrong),
+        auroc_interval=auroc_interval(seen.scores, seen.wrong),
+        probabilities=_probabilities(seen),
+    )
+
+
+def _utility(worth: Worth) -> float:
+    return worth.accuracy - worth.price * worth.retrieval_rate
+
+
+def _expected(scores: Floats, wrong: Mask, target_error: float) -> float:
+    """About where a threshold will lie that keeps the promise: the highest with no larger an error on these questions, counting
+    one wrong answer more (Laplace); without any the median."""
+    order = np.argsort(scores, kind="stable")
+    error = (np.cumsum(wrong[order]) + 1) / (np.arange(len(order)) + 3)
+    kept = np.flatnonzero((error <= target_error) & np.isfinite(scores[order]))
+    return float(scores[order][kept[-1]] if len(kept) else np.median(scores))
+
+
+def _choose(sample: Sample, target_error: float | None, price: float | None, epsilon: float, seed: int) -> Chosen:
     if len(sample.scores) < FEWEST:
         raise InvalidInput(
             f"cannot calibrate: got {len(sample.scores)} questions with a score and a gold answer, expected at least {FEWEST}, "
@@ -114,6 +188,7 @@ def choose(
         guarantee=guarantee,
         worth=worth,
         probabilities=_probabilities(sample),
+        scores=sample.scores,
     )
 
 

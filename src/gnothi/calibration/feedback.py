@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
 from gnothi.models.identity import Identity
 from gnothi.runs.journal import read_lines
+from gnothi.signals.stopping import KEY as STOPPING
 from gnothi.stats.intervals import wilson_interval
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ def from_feedback(path: Path, method: str | None = None, signal: str | None = No
         held = ", ".join(sorted({f"{one.method} ({one.signal})" for one in gates})) or "no answer of a method with a gate"
         raise InvalidInput(f"{path} holds {held}: got nothing to choose a threshold by.")
     last = fitting[-1]
+    if STOPPING in (last.settings or {}):
+        raise InvalidInput(
+            f"{path} holds answers of a gate that stopped drawing samples as soon as its own threshold was decided, which does "
+            "not say what a lower one would have decided. Calibrate on questions whose answers you know, or serve with a "
+            "calibration that was made without <--stop-early>."
+        )
     same = [one for one in fitting if one.gate == last.gate]
     sample = [one for one in same if one.trusted and _seen(one, last)]
     if len(sample) < FEWEST:

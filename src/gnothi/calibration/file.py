@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
-from gnothi.errors import MALFORMED, InvalidInput
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
 from gnothi.files import TOML_ERRORS, meant
 from gnothi.models.identity import Identity
 from gnothi.models.scheme import FORM
 from gnothi.notebook import listing
 from gnothi.runs.journal import replace_file
 from gnothi.runs.rows import significant
+from gnothi.signals.stopping import parsed
 from gnothi.stats.probabilities import Platt
 from gnothi.version import __version__
 
@@ -35,7 +36,8 @@ class Calibration:
     probabilities, as written. ``failures``: how many further questions failed and had no part in it. ``answers_of``: what
     stood for never retrieving, whose answers the details are about. ``precision`` in which the model computed, empty where
     nothing says, and the ``form`` of its prompts, as far as it is known. ``scores``: those it was chosen on, rising, to tell
-    whether later ones are like them; none where they are not those of all questions. ``path``: the file it was read from."""
+    whether later ones are like them; none where they are not those of all questions. ``stopping``: the rule for when to stop
+    drawing samples (``signals.stopping``), if there is one. ``path``: the file it was read from."""
 
     method: str | None
     signal: str
@@ -55,6 +57,7 @@ class Calibration:
     precision: str = ""
     form: Mapping[str, str] = field(default_factory=dict)
     scores: tuple[float, ...] = ()
+    stopping: str | None = None
     path: Path | None = None
 
     def told(self) -> dict[str, object]:
@@ -91,7 +94,7 @@ class Calibration:
 
 
 def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
-    """What a calibration rests on, as plain data: ``sample``, ``guarantee``, ``worth``, ``probabilities``.
+    """What a calibration rests on, as plain data: ``sample``, ``guarantee``, ``worth``, ``stopping``, ``probabilities``.
 
     Thresholds are multiplied by ``sign``, -1 for scores that were negated; curves take scores as they were for choosing."""
     found: dict[str, Any] = {
@@ -110,6 +113,8 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
     if chosen.worth:
         limited = ", without the limit of the guarantee" if chosen.guarantee else ""
         found["worth"] = {"of": f"thresholds chosen by price{limited}", **asdict(chosen.worth)}
+    if chosen.told:
+        found["stopping"] = asdict(chosen.told)
     if curves := chosen.probabilities:
         knots, heights = _corners(curves.isotonic.knots.tolist(), curves.isotonic.heights.tolist())
         found["probabilities"] = {
@@ -171,6 +176,7 @@ def as_dict(calibration: Calibration) -> dict[str, Any]:
                     "signal": calibration.signal,
                     "threshold": calibration.threshold,
                     "fires": calibration.fires,
+                    "stopping": calibration.stopping,
                     # None is a value here: another layer than the default one is another score.
                     "settings": {key: "none" if one is None else one for key, one in calibration.settings.items()},
                 },
@@ -187,6 +193,7 @@ def write(calibration: Calibration, path: Path) -> None:
     replace_file(path, to_toml(as_dict(calibration)))
 
 
+_DETAILS = ("sample", "guarantee", "worth", "stopping", "probabilities")
 _READ = {"guarantee": ("target_error", "epsilon"), "worth": ("accuracy", "retrieval_rate", "always", "never")}
 """Numbers that are told of a calibration later."""
 
@@ -226,9 +233,10 @@ def read(path: Path) -> Calibration:
             date=str(made["date"]),
             gnothi=str(made["gnothi"]),
             fires=str(gate["fires"]),
+            stopping=None if (rule := parsed(gate.get("stopping"))) is None else str(rule),
             data_fingerprint=str(source["fingerprint"]),
             settings=dict(gate.get("settings", {})),
-            details={key: data[key] for key in ("sample", "guarantee", "worth", "probabilities") if key in data},
+            details={key: data[key] for key in _DETAILS if key in data},
             path=path,
         )
         found.probability_wrong(0.0)  # what lacks something is to be told now, not at the first answer
@@ -236,7 +244,7 @@ def read(path: Path) -> Calibration:
             for name in names if part in found.details else ():
                 float(found.details[part][name])
         return found
-    except MALFORMED as error:
+    except (*MALFORMED, InvalidSetting) as error:
         raise InvalidInput(
             f"the calibration {path} cannot be used: got {error!r}. Make it anew with gnothi calibrate."
         ) from error

@@ -14,6 +14,7 @@ from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
 from gnothi.models.scheme import FORM
 from gnothi.signals.registry import SECTION
+from gnothi.signals.stopping import KEY as STOPPING
 
 _FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
@@ -41,10 +42,18 @@ def calibrated(
                 raise InvalidSetting(
                     f"<--calibration>: got a threshold from {found.source} and another one from {before.source}, expected one."
                 )
+            own = method.given.get(STOPPING)
             if not ignore_mismatch:
                 _check_settings(found, method.name, gate.settings)
+                if own is not None and own.value != found.stopping:
+                    raise InvalidSetting(
+                        f"<--calibration>: {found.source} says when to stop drawing samples "
+                        f"({as_text(found.stopping)}), got another rule from {own.source}: its threshold may mean something "
+                        "else. Leave that out, calibrate anew with or without <--stop-early>, or add <--ignore-mismatch>."
+                    )
             values = gate.at(found.threshold)
-            method = method.changed(values, f"<--calibration {found.source}>")
+            rule = {STOPPING: found.stopping} if found.stopping and own is None else {}
+            method = method.changed(values | rule, f"<--calibration {found.source}>")
             told.append(_told(found, method.name, gate, values))
         changed.append(method)
     return tuple(changed), told
@@ -130,9 +139,10 @@ def _told(found: Calibration, method: str, gate: GateSpec, values: Mapping[str, 
     setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.tries else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
+    early = ", drawing samples until it is decided" if found.stopping else ""
     return (
-        f"{method}: threshold {found.threshold:g} for {found.signal}{setting}, calibrated on {found.questions} questions of "
-        f"{found.dataset}{failed}{others}"
+        f"{method}: threshold {found.threshold:g} for {found.signal}{setting}{early}, calibrated on {found.questions} "
+        f"questions of {found.dataset}{failed}{others}"
     )
 
 

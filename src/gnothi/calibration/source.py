@@ -14,6 +14,8 @@ from gnothi.models.scheme import FORM
 from gnothi.runs.journal import PRECISION
 from gnothi.signals.assessment import STOPS_EARLY
 from gnothi.signals.registry import PROBE
+from gnothi.signals.stopping import COLLECTING
+from gnothi.signals.stopping import KEY as STOPPING
 
 if TYPE_CHECKING:
     from gnothi.calibration.choose import Sample
@@ -118,6 +120,12 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     (scores,) = fitting
     prefix = f"method.{scores.method}."
     recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}
+    if recorded.get(STOPPING, "none") not in ("none", None, COLLECTING) and _gate_of(scores.method):
+        raise InvalidSetting(
+            f"{scores.method} of {replay.source} stopped drawing samples as soon as its own threshold was decided, so its "
+            f"scores say little about others: expected a run with <--set {STOPPING}=none>. Make one, or let gnothi calibrate "
+            f"ask a data set itself (gnothi calibrate DATASET <--method {scores.method}>)."
+        )
     if replay.settings.get(f"{prefix}schedule") in STOPS_EARLY:
         raise InvalidSetting(
             f"{scores.method} of {replay.source} stopped asking as soon as its own threshold was decided, so its scores say "

@@ -87,6 +87,11 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     "--wrong-cost", type=options.PRICE, metavar="COST", help="With --learn: cost of a wrong answer beside none. [default: 0]"
 )
 @click.option("--token-cost", type=options.PRICE, metavar="COST", help="With --learn: cost of a thousand tokens. [default: 0]")
+@click.option(
+    "--stop-early",
+    is_flag=True,
+    help="Also choose a rule by which samples are drawn until their side of the threshold is decided; asks for twice as many.",
+)
 @click.option("--signal", metavar="NAME", help="Which of the signals of a run or a file, where there are several.")
 @options.file(
     "--feedback", "In place of a data set: what people said of answers (kept by `gnothi serve`). Needs --target-error."
@@ -142,6 +147,7 @@ def calibrate(
     search_cost: float | None,
     wrong_cost: float | None,
     token_cost: float | None,
+    stop_early: bool,
     signal: str | None,
     feedback: Path | None,
     metric: str | None,
@@ -233,7 +239,7 @@ def calibrate(
     recorded = replayed is not None or feedback is not None
     _check_used(dataset, method, typed, recorded)
     out = out or Path(f"{Path(dataset).stem}.toml" if recorded else f"{method}-{Path(dataset).stem}.toml".replace(":", "-"))
-    choice, watch = Choice(target_error, search_cost, epsilon), ProgressWatch(quiet=as_json)
+    choice, watch = Choice(target_error, search_cost, epsilon, stop_early), ProgressWatch(quiet=as_json)
     named = method if "method" in typed or not recorded else None
     given: dict[str, Any] = {"model": sources.model if "model" in typed else None}
     if not recorded:

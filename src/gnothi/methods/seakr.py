@@ -121,7 +121,7 @@ class SeaKR(SignalSettings):
         for _ in range(self.max_steps):
             context = ask(REASON, question, knowledge if self._as_code else (), _joined(rationale))
             decoding = self.decoding(_FIRST_STOPS if self._as_code and not rationale else SENTENCE_STOPS)
-            measured = await self._signal.measure(self.model, context, decoding)
+            measured = await self._gate.measure(self.model, context, decoding)
             draft, found = sentence(measured.greedy.text), False
             if (rationale or self._as_code) and self._ends(measured.greedy.text):  # it adds nothing to be known
                 events.emit(events.Drafted(draft, measured.score))

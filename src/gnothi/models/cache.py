@@ -152,7 +152,10 @@ def _unpack(value: bytes) -> tuple[dict[str, Any], States]:
 
 
 def _plain(decoding: Decoding) -> dict[str, Any]:
-    return {**asdict(decoding), "stop": list(decoding.stop)}
+    plain = {**asdict(decoding), "stop": list(decoding.stop)}
+    if not decoding.first:  # the keys of all that was kept before there were parts of a draw
+        del plain["first"]
+    return plain
 
 
 REMARKS = frozenset({"attention_reason", "trial", "ffn", "states", "frequencies", "prompts_together"})

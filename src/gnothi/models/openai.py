@@ -109,14 +109,14 @@ class OpenAIModel:
             return Samples((one,) * n)
         without = self._habits.without
         at_once = 1 if "n" in without else min(n, MOST_AT_ONCE)
-        first = await self._request(prompt, decoding, at_once, _seed(decoding.seed, 0))
+        first = await self._request(prompt, decoding, at_once, _seed(decoding.seed, decoding.first))
         if len(first) < at_once and "n" not in without:
             without["n"] = f"asked for {at_once} replies, the server gave {len(first)}"
         more: list[tuple[Generation, ...]] = []
         if len(first) < n:
             step = 1 if "n" in without else MOST_AT_ONCE
             starts = range(len(first), n, step)
-            seeds = [_seed(decoding.seed, row) for row in starts]
+            seeds = [_seed(decoding.seed, decoding.first + row) for row in starts]
             asked = (self._request(prompt, decoding, min(step, n - row), seed) for row, seed in zip(starts, seeds, strict=True))
             more = await gather(*asked)
         rows = [*first, *(generation for part in more for generation in part)]

@@ -148,7 +148,7 @@ def _its_own(decoding: Decoding, number: int) -> Decoding:
     """With chance of its own for the sample of that number: the first samples of more are those of fewer."""
     if decoding.temperature == 0:
         return decoding
-    return replace(decoding, seed=derive("after a thought", decoding.seed, number))
+    return replace(decoding, seed=derive("after a thought", decoding.seed, decoding.first + number), first=0)
 
 
 def _joined(thought: Generation, answer: Generation) -> Generation:

@@ -290,7 +290,8 @@ def _comparison(event: events.Decided) -> str:
         return f"{event.signal} not measured, threshold {decimal(threshold)}"
     digits = _digits(score, threshold)
     sign = ">" if score > threshold else "<" if score < threshold else "="
-    return f"{event.signal} {decimal(score, digits)} {sign} {decimal(threshold, digits)}"
+    early = "" if event.samples is None else f", after {counted(event.samples, 'sample')}"
+    return f"{event.signal} {decimal(score, digits)} {sign} {decimal(threshold, digits)}{early}"
 
 
 def _digits(score: float, threshold: float) -> int:

@@ -34,7 +34,8 @@ class Row:
     many of them were cut by the length limit; filters (of passages or sentences) that were asked and how many of them kept
     nothing; where there are any, searches that some servers had no part in (partial), thoughts that were ended at their limit
     (thoughts_cut), and 1 where no search found anything (found_nothing). ``decisions``: kind, signal, score, threshold,
-    verdict, subject; a score of None with a signal means that nothing could be measured, which counts as most uncertain.
+    verdict, subject, and samples where drawing them ended as soon as it was decided; a score of None with a signal means that
+    nothing could be measured, which counts as most uncertain.
     ``signals``: what was measured beside the answer and decided nothing, by name; each has a score and what it took beyond the
     answer (model_calls, prompt_tokens, generated_tokens). Scores keep the digits that gates decide by
     (``signals.gate.decisive``), so
@@ -178,7 +179,10 @@ def _gauge(gauge: Gauge) -> dict[str, Any]:
 
 def _decision(event: Decided) -> dict[str, Any]:
     threshold = None if event.threshold is None else jsonable(event.threshold)
-    return {**asdict(event), "score": _rounded(event.score), "threshold": threshold}
+    found = {**asdict(event), "score": _rounded(event.score), "threshold": threshold}
+    draws = [[_rounded(score) for score in scores] for scores in event.draws]
+    told = {"samples": event.samples, "draws": draws or None}
+    return {key: one for key, one in (found | told).items() if key not in told or one is not None}
 
 
 def _rounded(value: float | None) -> float | None:

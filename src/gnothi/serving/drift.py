@@ -8,6 +8,7 @@ from gnothi.calibration.drifting import Drifting
 from gnothi.calibration.live import gated
 from gnothi.filtering.learned import LearnedGate
 from gnothi.serving.service import Done, Service, SetUp
+from gnothi.signals.stopping import KEY as STOPPING
 
 STATES = ["unknown", "collecting", "steady", "drift"]
 
@@ -64,6 +65,9 @@ def _drifting(setup: SetUp) -> Drifting | None:
         return Drifting(gate, remedy="Learn the gate anew of questions like those of now (`gnothi calibrate --learn RUN`).")
     if setup.plan.calibration is None:
         return None
-    # A method that stops asking as soon as its verdict is settled knows its score only from one side.
-    early = setup.plan.methods[0].values.get("schedule", "at_once") != "at_once"
+    # A method that stops asking as soon as its verdict is settled knows its score only from one side; a gate that stops drawing
+    # has the scores of its calibration, if it stops by the rule of that.
+    (method,) = setup.plan.methods
+    early = method.values.get("schedule", "at_once") != "at_once"
+    early = early or method.values.get(STOPPING) != setup.plan.calibration.stopping
     return Drifting(setup.plan.calibration, early)

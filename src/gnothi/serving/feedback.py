@@ -99,6 +99,6 @@ def _base(setup: SetUp) -> Judged:
         model=identity_of(method.speaker(setup.plan.sources.model)),
         right=False,
         trusted=False,
-        settings=None if gate is None or gate.signal is None else gate.settings,
+        settings=None if gate is None or gate.signal is None else gate.settings | gate.early,
         precision=setup.opened.model.profile.precision or "",
     )

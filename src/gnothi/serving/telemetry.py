@@ -121,7 +121,7 @@ class Spans:
 
     def _decided(self, event: Decided) -> None:
         told = {"kind": event.kind, "signal": event.signal, "verdict": event.verdict}
-        numbers = {"score": event.score, "threshold": event.threshold}
+        numbers = {"score": event.score, "threshold": event.threshold, "samples": event.samples}
         told |= {key: one for key, one in numbers.items() if one is not None}  # type: ignore[misc]
         told |= {"subject": event.subject} if self._content else {}
         self._span.add_event("gnothi.decided", {f"gnothi.{key}": one for key, one in told.items()})

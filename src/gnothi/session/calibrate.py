@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from gnothi.calibration.probes import calibrating_warning, learnt_from
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.sentence_answers import check_exact_match
 from gnothi.calibration.source import Source
+from gnothi.calibration.stopping import Paths
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.planned import PlannedMethod, name_of
@@ -29,6 +30,9 @@ from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Plan, form_of
 from gnothi.session.resources import Key
 from gnothi.session.watch import Watch
+from gnothi.signals.registry import SECTION
+from gnothi.signals.stopping import COLLECTING, groups
+from gnothi.signals.stopping import KEY as STOPPING
 from gnothi.stats import guarantee
 from gnothi.stats.guarantee import EPSILON
 
@@ -45,23 +49,26 @@ async def collect(
     watch: Watch | None = None,
     have: dict[Key, Any] | None = None,
     budget: Budget | None = None,
+    stop_early: bool = False,
 ) -> Source:
     """With the gate shut: whether the method's own answers from memory are right, and the scores on the way to them. To
-    ``weigh`` retrievals, with the gate open, too. Answers are kept in ``folder``, so that the same call goes on.
+    ``weigh`` retrievals, with the gate open, too; with ``stop_early`` also the scores of fewer samples, and of a second draw.
+    Answers are kept in ``folder``, so that the same call goes on.
 
     Raises UnknownName for a metric, InvalidSetting for a method without a threshold, and what running raises."""
     check_metric(metric)
     check_enough(plan)
     (method,) = plan.methods
-    gate, signal = gate_to_place(plan)
+    gate, signal = gate_to_place(plan, stop_early)
     asked, told = plan.questions, "gnothi calibrate"
     watch = watch or Watch()
     for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint):
         watch.warn(calibrating_warning(spec, asked.dataset))
-    shut_plan = plan.changed(gate.collecting(), told)
-    with claimed(shut_plan, folder / "shut", "gate shut", held=True) as shut_run:
+    drawing = {STOPPING: COLLECTING if stop_early else None} if gate.stops else {}
+    shut_plan = plan.changed(gate.collecting() | drawing, told)
+    with claimed(shut_plan, folder / ("twice" if stop_early else "shut"), "gate shut", held=True) as shut_run:
         if weigh:
-            open_plan = plan.changed(gate.at(float("-inf")), told)
+            open_plan = plan.changed(gate.at(float("-inf")) | dict.fromkeys(drawing), told)
             with claimed(open_plan, folder / "open", "gate open", held=True) as open_run:
                 shut, open_ = await execute([shut_run, open_run], watch, have, budget)
         else:
@@ -69,8 +76,10 @@ async def collect(
             open_ = []
     check_exact_match([*shut, *open_], metric)
     scores, never, always = _paired(shut, open_ if weigh else None, metric)
+    paths = _paths(shut, scores, gate.values[f"{SECTION}.samples"]) if stop_early else None
+    values = np.array([*scores.values()])
     return Source(
-        sample=Sample(np.array(scores), np.array(never), None if always is None else np.array(always)),
+        sample=Sample(values, np.array(never), None if always is None else np.array(always), paths),
         method=method.name,
         signal=signal,
         answers_of=method.name,
@@ -104,12 +113,16 @@ def check_enough(plan: Plan, target_error: float | None = None, epsilon: float =
         guarantee.check_enough(known, target_error, epsilon)
 
 
-def gate_to_place(plan: Plan) -> tuple[GateSpec, str]:
-    """That of the plan's only method, and its signal. Raises InvalidSetting where it holds no signal against a threshold."""
+def gate_to_place(plan: Plan, stop_early: bool = False) -> tuple[GateSpec, str]:
+    """That of the plan's only method, and its signal. Raises InvalidSetting where it holds no signal against a threshold, or
+    one that draws no samples is to ``stop_early``."""
     (method,) = plan.methods
     gate = method.gate
     if gate is None or gate.signal is None:
         raise InvalidSetting(_no_gate(method))
+    if stop_early and not gate.stops:
+        why = f"signal {gate.signal!r} draws no samples" if gate.tries is None else "tries stop as soon as they are decided"
+        raise InvalidSetting(f"<--stop-early>: got it with {method.name}, whose {why}: there is nothing to choose.")
     return gate, gate.signal
 
 
@@ -160,7 +173,8 @@ def made(source: Source, chosen: Chosen) -> Calibration:
         precision=source.precision,
         form=source.form,
         details=details_of(chosen, source.sign),
-        scores=() if source.judged else kept_scores(source.sign * source.sample.scores),
+        scores=() if source.judged else kept_scores(source.sign * chosen.scores),
+        stopping=None if chosen.stopping is None else str(chosen.stopping),
     )
 
 
@@ -178,13 +192,25 @@ def _no_gate(method: PlannedMethod) -> str:
 
 def _paired(
     shut: Sequence[Row], open_: Sequence[Row] | None, metric: str
-) -> tuple[list[float], list[float], list[float] | None]:
-    """Scores, quality with the gate shut and open, of the questions that have all of them."""
+) -> tuple[dict[str, float], list[float], list[float] | None]:
+    """Scores by question, quality with the gate shut and open, of the questions that have all of them."""
     scores, never = replay_scores(shut, trusts_all=True), scored(shut)
     always = None if open_ is None else scored(open_)
     common = [question for question in never if question in scores and (always is None or question in always)]
     return (
-        [scores[question] for question in common],
+        {question: scores[question] for question in common},
         [never[question].metrics[metric] for question in common],
         None if always is None else [always[question].metrics[metric] for question in common],
     )
+
+
+def _paths(shut: Sequence[Row], asked: Mapping[str, float], samples: int) -> Paths:
+    """What fewer samples, and a second draw, say in each decision of the questions ``asked``, in their order."""
+    number = {question: place for place, question in enumerate(asked)}
+    found = [(number[row.question_id], one) for row in shut if row.question_id in number for one in row.gate()]
+    # The gate is shut: where it fires, that is whatever the score.
+    scores = [
+        [[np.inf if score is None or one["verdict"] == "retrieve" else score for score in draw] for draw in one["draws"]]
+        for _, one in found
+    ]
+    return Paths(groups(samples), np.array(scores, dtype=np.float64), np.array([place for place, _ in found]))

@@ -10,7 +10,7 @@ from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.events import Usage
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Asked, Continued, Foreseen, Measured, Read, Sampling, Signal
+from gnothi.signals.base import Continued, Continuing, Foreseen, Measured, Sampling, Signal
 from gnothi.types import Decoding, Generation, Prompt, Samples, StateSpec
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Panel:
 
     async def _beside(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> _Beside:
         """All that is asked for beside the greedy continuation."""
-        alone = {name: signal for name, signal in self.signals.items() if not isinstance(signal, Read | Asked)}
+        alone = {name: signal for name, signal in self.signals.items() if not isinstance(signal, Continuing)}
         wanted = self._wanted()
         drawn, told = await both(
             gather(*(_counted(one.draw(model, prompt, decoding, list(specs))) for one, specs in wanted.items())),
@@ -51,9 +51,8 @@ class Panel:
         """The states that are to be taken of each kind of samples."""
         wanted: dict[Sampling, dict[StateSpec, None]] = {}
         for signal in self.signals.values():
-            if isinstance(signal, Read | Asked) and signal.drawn is not None:
-                states = signal.states if isinstance(signal, Read) else ()
-                wanted.setdefault(signal.drawn, {}).update(dict.fromkeys(states))
+            if isinstance(signal, Continuing) and signal.drawn is not None:
+                wanted.setdefault(signal.drawn, {}).update(dict.fromkeys(signal.states))
         return wanted
 
 
@@ -76,17 +75,14 @@ class _Beside:
     async def _of(
         self, model: LanguageModel, prompt: Prompt, greedy: Generation, name: str, signal: Signal
     ) -> tuple[float, Usage]:
-        if not isinstance(signal, Read | Asked):
+        if not isinstance(signal, Continuing):
             return self.told[name]
         said, drawing = Continued(greedy, question=prompt.question), Usage()
         if signal.drawn is not None:
             whole, drawing = self.drawn[signal.drawn]
             states = dict(zip(self.states[signal.drawn], whole.states, strict=True))
-            wanted = signal.states if isinstance(signal, Read) else ()
-            said = replace(said, samples=replace(whole, states=tuple(states[spec] for spec in wanted)))
-        if isinstance(signal, Read):
-            return signal.read(said), drawing
-        score, asking = await _counted(signal.ask(model, prompt, said))
+            said = replace(said, samples=replace(whole, states=tuple(states[spec] for spec in signal.states)))
+        score, asking = await _counted(signal.uncertainty(model, prompt, said))
         return score, drawing + asking
 
 

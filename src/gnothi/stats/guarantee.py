@@ -101,7 +101,7 @@ def promised(
 ) -> Guarantee | None:
     """As ``guaranteed_threshold``; None where the sample cannot support the promise."""
     x, y = _checked(scores, wrong, target_error, epsilon)
-    aside = _set_aside(len(x), seed)
+    aside = set_aside(len(x), seed)
     others_x, others_y = x[~aside], y[~aside]
     accepted: list[tuple[float, int, int, float]] = []
     for threshold in sequence(x[aside], y[aside], len(others_x), target_error).tolist():
@@ -207,7 +207,8 @@ def _least(target_error: float, epsilon: float) -> int:
     return math.ceil(fewest(target_error, epsilon) / (1 - SPLIT))
 
 
-def _set_aside(n: int, seed: int) -> Mask:
+def set_aside(n: int, seed: int = 0) -> Mask:
+    """Which of n questions only say where to begin: they are not tested."""
     aside = np.zeros(n, dtype=bool)
     aside[np.random.default_rng(seed).permutation(n)[: round(SPLIT * n)]] = True
     return aside

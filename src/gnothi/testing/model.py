@@ -90,8 +90,8 @@ class Scripted:
             raise InvalidSetting(f"cannot sample: got n = {n}, expected at least 1.")
         self.prompts.append(prompt)
         replies = self._replies(prompt)
-        chosen = [replies[i % len(replies)] for i in range(n)]
-        states = tuple(self._states(prompt, spec, chosen, decoding.seed or 0) for spec in hidden)
+        chosen = [replies[(decoding.first + i) % len(replies)] for i in range(n)]
+        states = tuple(self._states(prompt, spec, chosen, decoding.seed or 0, decoding.first) for spec in hidden)
         return Samples(tuple(self._say(prompt, reply, decoding) for reply in chosen), states)
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
@@ -167,12 +167,15 @@ class Scripted:
         count = len(_words(continuation))
         return ContinuationScore(continuation, tuple(total / count for _ in range(count)))
 
-    def _states(self, prompt: Prompt, spec: StateSpec, replies: Sequence[Reply], seed: int) -> NDArray[np.float32]:
+    def _states(
+        self, prompt: Prompt, spec: StateSpec, replies: Sequence[Reply], seed: int, first: int = 0
+    ) -> NDArray[np.float32]:
         seeds = np.frombuffer(repr((prompt, spec)).encode(), np.uint8).astype(
             np.uint32
         )  # a list of them takes numpy milliseconds
         direction = np.random.default_rng(seeds).standard_normal(self._hidden_size)
-        noise = [np.random.default_rng([seed, row]).standard_normal(self._hidden_size) for row in range(len(replies))]
+        rows = range(first, first + len(replies))
+        noise = [np.random.default_rng([seed, row]).standard_normal(self._hidden_size) for row in rows]
         doubts = np.array([[reply.doubt] for reply in replies])
         states: NDArray[np.float32] = (direction + doubts * np.stack(noise)).astype(np.float32)
         return states

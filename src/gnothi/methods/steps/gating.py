@@ -10,6 +10,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.signals import registry as signals
 from gnothi.signals.grouping import needed
 from gnothi.signals.probe import Probe
+from gnothi.signals.stopping import KEY as STOPPING
 
 _REPLY = frozenset({"max_tokens", "form", "reason"})
 
@@ -73,6 +74,16 @@ class GateSpec:
         return self.at(float("inf")) | ({self.schedule: "at_once"} if self.schedule else {})
 
     @property
+    def early(self) -> dict[str, str]:
+        """The rule by which it stops drawing samples, by the setting; empty without one."""
+        return {STOPPING: rule} if (rule := self.values.get(STOPPING)) else {}
+
+    @property
+    def stops(self) -> bool:
+        """Whether it could stop drawing samples by a rule: its signal draws some, and the gate makes no tries of its own."""
+        return self.signal is not None and self.tries is None and STOPPING in signals.settings_of(self.signal)
+
+    @property
     def undecided(self) -> tuple[str, str]:
         """What the method does where no signal decides, and what to do about it."""
         if self.asks is not None:
@@ -94,7 +105,7 @@ def scores_depend_on(values: Mapping[str, Any], signal: str | None, gate: GateSp
     if gate is not None and gate.depends_on:
         return {key: values[key] for key in gate.depends_on}
     used = signals.settings_of(signal) if signal and signal in signals.SIGNALS else gate.learnt if gate else ()
-    return {key: value for key, value in values.items() if key in {*_REPLY, *used}}
+    return {key: value for key, value in values.items() if key in {*_REPLY, *used} - {STOPPING}}
 
 
 def threshold_of(

@@ -18,6 +18,7 @@ from gnothi.signals.entailment import Entailment
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.probe import Probe
 from gnothi.signals.registry import PROBE, SECTION
+from gnothi.signals.stopping import parsed
 from gnothi.types import Answer, Capabilities, Decoding, Question, Site, StateSpec
 
 T = TypeVar("T")
@@ -128,12 +129,16 @@ class Measuring:
     )
     site: Site = setting("ffn", "Hidden states: feed-forward output before the residual is added, or the layer's output.")
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
+    stopping: str | None = setting(
+        None, "A rule by which gates stop drawing samples once their side is decided; `gnothi calibrate` chooses it."
+    )
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
     corpus: Retriever | None = resource("Where entity_frequency and cooccurrence count names.")
 
     def __post_init__(self) -> None:
         check_ranges(self, f"{SECTION}.")
+        parsed(self.stopping)
 
     def make(self, name: str | None, retriever: Retriever | None = None) -> Signal:
         """The named signal; for None perplexity, which is free (and None where log-probabilities are). One that counts does so
@@ -141,7 +146,7 @@ class Measuring:
         cannot count."""
         if name is None:
             return Perplexity()
-        sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p)
+        sampling = Sampling(self.samples, self.temperature, self.top_k, self.top_p, parsed(self.stopping))
         state, corpus = StateSpec(self.layer, self.site), self.corpus or retriever
         count = counter(corpus) if corpus is not None and signals.counts(name) else None
         return signals.create(name, sampling, state, self.alpha, self.probe, self.entailment, count)

@@ -45,7 +45,9 @@ class Task:
     def uniforms(self, block: int) -> NDArray[np.float64]:
         """Random numbers for the tokens of a block, (n, BLOCK)."""
         if block not in self._uniforms:
-            self._uniforms = {block: uniforms(self.request.decoding.seed or 0, self.request.n, block)}
+            decoding = self.request.decoding
+            drawn = uniforms(decoding.seed or 0, decoding.first + self.request.n, block)
+            self._uniforms = {block: drawn[decoding.first :]}
         return self._uniforms[block]
 
     def finish(self) -> None:

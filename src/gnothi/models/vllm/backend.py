@@ -412,7 +412,7 @@ def _parameters(decoding: Decoding, n: int, eos: Sequence[int], detokenizer: Det
         temperature=decoding.temperature,
         top_k=decoding.top_k,
         top_p=decoding.top_p,
-        seed=seed_of(decoding.seed) if decoding.temperature > 0 else None,
+        seed=seed_of(decoding.seed) + decoding.first if decoding.temperature > 0 else None,
         max_tokens=decoding.max_tokens,
         stop=list(decoding.stop),
         stop_token_ids=list(eos),

@@ -31,6 +31,12 @@ def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) ->
     )
     for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, chosen.guarantee is not None), *_advice(chosen)):
         paragraph(console, line)
+    if told := chosen.told:
+        paragraph(
+            console,
+            f"stopping early: {told.samples:.0%} of the samples are drawn; {told.differ:.1%} of the questions are decided "
+            f"otherwise than by a second draw of all, as are {told.all_differ:.1%} by the first",
+        )
     if tried > 1:
         paragraph(
             console,

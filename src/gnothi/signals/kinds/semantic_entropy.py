@@ -61,7 +61,11 @@ class SemanticEntropy(Asked):
             form = normalized(text)
             if form in group_of:
                 continue
-            same = [n for n, first in enumerate(firsts) if await self._same(model, prompt.question, first, text)][:1]
+            same = []
+            for n, first in enumerate(firsts):
+                if (first, text) not in said.found:
+                    said.found[first, text] = await self._same(model, prompt.question, first, text)
+                same += [n] if said.found[first, text] else []
             group_of[form] = same[0] if same else len(firsts)
             firsts += [] if same else [text]
         return semantic_entropy([group_of[normalized(one.text.strip())] for one in samples], _likelihoods(model, samples))

@@ -375,6 +375,16 @@ class NetworkConformance(LanguageModelConformance):
         late = await gather(*crowd, *(model.sample(prompt, 6, WARM, [StateSpec()]) for prompt in reversed(PROMPTS)))
         assert [texts(samples) for samples in late[-len(PROMPTS) :]] == alone[::-1]
 
+    async def test_a_part_of_a_draw_is_that_part(self, model: LanguageModel) -> None:
+        """Drawing stops early by asking for one part after the other."""
+        spec = [StateSpec()] if model.capabilities.hidden_states else []
+        whole = await model.sample(PROMPTS[1], 9, WARM, spec)
+        parts = [await model.sample(PROMPTS[1], n, replace(WARM, first=first), spec) for first, n in ((0, 2), (2, 3), (5, 4))]
+        assert [text for part in parts for text in texts(part)] == texts(whole)
+        for place in range(len(spec)):
+            together = np.concatenate([part.states[place] for part in parts])
+            np.testing.assert_allclose(together, whole.states[place], atol=2e-3)
+
     async def test_scores_equal_a_full_forward(self, model: LanguageModel, network: Network) -> None:
         continuations = ["Yes", "No", "w1 w2 w3 w4 w5", "w6 .", "w7 is the city of w8 ."]
         results = await gather(*(model.score(prompt, continuations) for prompt in PROMPTS))
