@@ -4,9 +4,9 @@
     python -m tools.release 0.2.0 --dry-run   the same in a copy that is removed; only prints what would be released
     python -m tools.release --artefacts dist  only the artefacts of the commit that is checked out
 
-All is done in a fresh clone; what is here changes last, once nothing can fail any more. Artefacts: source distribution, wheel, bill
-of materials (CycloneDX: what the wheel needs without extras, in the versions of constraints.txt), release notes, SHA256SUMS.
-The tools that make them are installed in an environment of their own from the package index; nothing else is asked of a network.
+All is done in a fresh clone; what is here changes last. Artefacts: source distribution, wheel, bill of materials (CycloneDX:
+what the wheel needs without extras, in the versions of constraints.txt), release notes, SHA256SUMS. The tools that make them
+are installed in an environment of their own from the package index; nothing else is asked of a network.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -197,8 +198,16 @@ def artefacts(tree: Path, out: Path, environments: Path) -> None:
     bill = ("--output-reproducible", "--output-format", "JSON", "--output-file", str(out / f"gnothi-{version}.cdx.json"))
     subject = ("--pyproject", str(tree / "pyproject.toml"), str(installed))
     _run(str(tools), "-m", "cyclonedx_py", "environment", *bill, *subject, cwd=out, environment=environment)
+    describe(out / f"gnothi-{version}.cdx.json", version, wheel)
     sums = "".join(f"{_hash(path)}  {path.name}\n" for path in sorted(out.iterdir()))
     (out / "SHA256SUMS").write_text(sums, "utf-8")
+
+
+def describe(bill: Path, version: str, wheel: Path) -> None:
+    """Version and hash of the wheel into its bill of materials, whose tool does not know a version that is computed."""
+    content = json.loads(bill.read_text("utf-8"))
+    content["metadata"]["component"] |= {"version": version, "hashes": [{"alg": "SHA-256", "content": _hash(wheel)}]}
+    bill.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
 
 
 def differences(one: Path, other: Path) -> list[str]:
