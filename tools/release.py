@@ -172,7 +172,7 @@ def artefacts(tree: Path, out: Path, environments: Path) -> None:
     (out / "RELEASE_NOTES.md").write_text(
         notes((tree / "CHANGELOG.md").read_text("utf-8"), version if _released(tree, version) else "Unreleased"), "utf-8"
     )
-    # Archives hold the time of the commit, so that anybody can build the same bytes.
+    # The wheel holds the time of the commit, so that its bytes do not depend on when it is built.
     environment = {
         "PIP_CONSTRAINT": str(tree / "constraints.txt"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
