@@ -4,7 +4,7 @@ PYTHON ?= python
 CODE = src tests benchmarks docs examples tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format lint types imports docs test test-slow test-long test-docs test-models test-vllm test-llama test-clients test-beside test-exports coverage mutate bench build clean ready ci
+.PHONY: help install check format lint types imports docs test test-slow test-long test-docs test-models test-vllm test-llama test-clients test-beside test-exports coverage mutate bench build release clean ready ci
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -73,8 +73,11 @@ mutate: ## Say which small mistakes no test notices (takes an hour): see tools/m
 bench: ## List the benchmarks, or run some: make bench ONLY='NAME ...'
 	$(PYTHON) -m benchmarks $(ONLY)
 
-build: ## Build the wheel and the source distribution into dist/
-	$(PYTHON) -m pip wheel --no-deps --wheel-dir dist .
+build: ## Build wheel, source distribution, bill of materials, notes and checksums of the last commit into dist/
+	$(PYTHON) -m tools.release --artefacts dist
+
+release: ## Make a version of the last commit: make release VERSION=0.2.0; with DRY=1 nothing changes
+	$(PYTHON) -m tools.release $(VERSION) $(if $(DRY),--dry-run)
 
 clean: ## Remove what tools leave behind
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage mutations.json src/*.egg-info

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import gnothi
-from tools import ready
+from tools import ready, release
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
@@ -50,10 +50,26 @@ def test_scripts_of_ci_are_shell(script: str) -> None:
     assert os.access(ROOT / ".ci" / script, os.X_OK) == (not script.endswith(".sh"))
 
 
-def test_what_is_run_every_night_is_there() -> None:
-    (step,) = [step for step in loaded(GITHUB / "workflows" / "nightly.yml")["jobs"]["long"]["steps"] if "run" in step]
-    _, *targets = step["run"].split()
+def test_what_workflows_make_is_there() -> None:
+    jobs = [job for path in sorted((GITHUB / "workflows").glob("*.yml")) for job in loaded(path)["jobs"].values()]
+    runs = [step["run"].split() for job in jobs for step in job.get("steps", ()) if "run" in step]
+    targets = {target for words in runs if words[0] == "make" for target in words[1:]}
+    assert {"install", "test-long", "build"} <= targets
     assert all(re.search(rf"^{target}:", lines("Makefile"), re.MULTILINE) for target in targets)
+
+
+def test_the_container_and_its_neighbour_are_described() -> None:
+    """Neither is run by a test: what they name is there, and nothing in them is a key."""
+    folder = ROOT / "examples" / "serving"
+    services = loaded(folder / "compose.yaml")["services"]
+    build = services["gnothi"]["build"]
+    assert (folder / build["context"] / build["dockerfile"]).resolve() == folder / "Containerfile"
+    container = (folder / "Containerfile").read_text("utf-8")
+    assert set(build["args"]) == set(re.findall(r"^ARG (\w+)", container, re.MULTILINE))
+    assert re.search(r"^USER [1-9]\d*$", container, re.MULTILINE)
+    assert services["open-webui"]["environment"]["OPENAI_API_KEY"].startswith("${")
+    copied = " ".join(re.findall(r"^COPY (.*) \S+$", container, re.MULTILINE)).split()
+    assert all((ROOT / name).exists() for name in copied)
 
 
 def test_issues_are_asked_for_in_forms() -> None:
@@ -87,6 +103,8 @@ def test_one_version_everywhere() -> None:
     assert headings[0] == "Unreleased"
     assert gnothi.__version__ in headings
     assert str(loaded(ROOT / "CITATION.cff")["version"]) == gnothi.__version__
+    for path, place in release.PLACES.items():
+        assert place.findall(lines(path)) == [gnothi.__version__], path
 
 
 def test_changes_stand_under_the_usual_headings() -> None:
