@@ -156,9 +156,7 @@ def test_live_and_used(scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_p
     assert f"{made['gate']['threshold']:.2f}" in shown
 
 
-def test_drawing_stops_where_a_calibration_says_so(
-    scripted: Scripted, gnothi: Run, gnothi_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_drawing_stops_where_a_calibration_says_so(scripted: Scripted, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
     known = teach(scripted)
     out, run = tmp_path / "made.toml", tmp_path / "run"
     command = ("calibrate", "lab:one_hop", *LIVE, "--target-error", "0.2", "--stop-early", "--out", str(out))
