@@ -217,10 +217,8 @@ class _Compared:
         worst, expected = 0.0, []
         for number in range(5):
             said, logprobs = _tokens(beside, number)
-            ended = beside.generations[number].finish == "eos"
             worst = max(worst, _apart(self._reference.logprobs(_ids(text), said)[: len(logprobs)], logprobs))
-            fed = [*_ids(text), *said[:-1], tiny.END]
-            ends = (fed, fed if ended else [*_ids(text), *said], [*_ids(text), *said[:-1]])
+            ends = ([*_ids(text), *said[:-1], tiny.END], [*_ids(text), *said[:-1]])
             wanted = [self._reference.state(one, layer, silent) for one in ends]
             worst = max(worst, *(_states_apart(one, state[number]) for one, state in zip(wanted, beside.states, strict=True)))
             expected.append(wanted[0])
