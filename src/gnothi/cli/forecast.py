@@ -20,7 +20,7 @@ MOST = 10**15
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-class Count(click.ParamType[int]):
+class Count(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on
     """A whole number, which may be written as 1e6."""
 
     name = "number"

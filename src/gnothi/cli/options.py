@@ -36,7 +36,7 @@ class Number(click.FloatRange):
         return number
 
 
-class Name(click.ParamType[str]):
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic only from click 8.4 on
     """One of some names of a kind; else the nearest is told."""
 
     name = "name"
