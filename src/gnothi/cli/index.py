@@ -161,7 +161,7 @@ def embed(
     passage_prompt: str | None,
     as_json: bool,
 ) -> None:
-    """Add vectors of the passages to the index in folder PATH, to search it by meaning.
+    """Add vectors to the index in folder PATH, for search by meaning.
 
     \b
     gnothi index embed my-index --encoder sentence-transformers/all-MiniLM-L6-v2

@@ -303,7 +303,7 @@ _collecting = (
     click.option(
         "--concurrency",
         type=click.IntRange(min=1),
-        help="Questions in flight. [default: as many as the model gains from; 16 for a larger model on a CPU]",
+        help="Questions in flight. [default: chosen for the model; 16 for a larger model on a CPU]",
     ),
     click.option(
         "--max-failures", type=click.IntRange(min=0), help="Stop after more failed questions than this. [default: never]"
