@@ -31,12 +31,12 @@ _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisio
     "--out",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="With --file: folder of the answers; an unfinished one is resumed.",
+    help="With --file: folder of the answers. If it is unfinished, the command resumes.",
 )
 @options.method
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
-@click.option("--choice", "choices", multiple=True, metavar="TEXT", help="One of the answers to choose from (repeat).")
+@click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A possible answer, for multiple choice (repeat).")
 @options.asking
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --file, one per line.")
 @click.option("--trace", is_flag=True, help="Also show every model call and all passages found.")

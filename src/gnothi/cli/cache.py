@@ -13,16 +13,16 @@ from gnothi.report.terminal import console as terminal
 
 
 @click.command()
-@click.option("--clear", is_flag=True, help="Delete all of it.")
+@click.option("--clear", is_flag=True, help="Delete everything in the cache.")
 @options.json
 def cache(clear: bool, as_json: bool) -> None:
-    """Show what is cached, where, and how much: replies of models, trials of servers, models read from GGUF files.
+    """Show what is cached, with folders and sizes: replies of models, tests of servers, models unpacked from GGUF files.
 
     \b
     gnothi cache
     gnothi cache --clear
 
-    Replies of models behind an API are kept unless you give --no-cache, those of other models only with --cache.
+    Replies of models behind an API are cached unless you give --no-cache. Those of other models are cached only with --cache.
     """
     (_clear if clear else _info)(as_json)
 

@@ -38,12 +38,12 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
 
 @click.command()
 @click.argument("data", metavar="[DATASET|RUN|FILE]...", nargs=-1, callback=options.or_of_config)
-@click.option("--replay", "replaying", is_flag=True, help="Instead, compare all gates on each RUN|FILE, without a model.")
+@click.option("--replay", "replaying", is_flag=True, help="Compare all gates on each RUN|FILE, without a model.")
 @click.option(
     "--learn",
     "learning",
     is_flag=True,
-    help="Instead, learn a gate of all signals and texts from RUN|FILE...; with --out, write it for the method cascade.",
+    help="Learn a gate from all signals and texts of RUN|FILE...; with --out, write it for the method cascade.",
 )
 @click.option(
     "--method",
@@ -56,49 +56,57 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The calibration (TOML). With --learn, the folder of the gate. [default: METHOD-DATASET.toml, or RUN.toml]",
+    help="File of the calibration (TOML). With --learn: folder of the gate. [default: METHOD-DATASET.toml, or RUN.toml]",
 )
 @click.option(
     "--target-error",
     type=options.PROBABILITY,
     metavar="R",
-    help="Guarantee: at most this share of the answers given without retrieval is wrong; with --learn, of all answers.",
+    help="Guarantee that at most this share of the answers given without a search is wrong (with --learn: of all answers).",
 )
 @click.option(
     "--target-harm",
     type=options.PROBABILITY,
     metavar="R",
-    help="With --learn: guarantee that at most this share of the answers from evidence is wrong where memory was right.",
+    help="With --learn: guarantee that at most this share of answers from evidence is wrong although memory was right.",
 )
 @click.option(
     "--epsilon",
     type=options.PROBABILITY,
     default=0.1,
     show_default=True,
-    help="How probable it may be that the guarantee fails.",
+    help="Highest probability that the guarantee fails.",
 )
 @click.option(
     "--search-cost",
     type=options.PRICE,
     metavar="COST",
-    help="Cost of a retrieval, as a share of right answers: 0.05 is one right answer in twenty searches. [default: 0]",
+    help="Cost of a search, in right answers: with 0.05, twenty searches must gain one right answer. [default: 0]",
 )
 @click.option(
-    "--wrong-cost", type=options.PRICE, metavar="COST", help="With --learn: cost of a wrong answer beside none. [default: 0]"
+    "--wrong-cost",
+    type=options.PRICE,
+    metavar="COST",
+    help="With --learn: cost of a wrong answer, in right answers. [default: 0]",
 )
-@click.option("--token-cost", type=options.PRICE, metavar="COST", help="With --learn: cost of a thousand tokens. [default: 0]")
+@click.option(
+    "--token-cost",
+    type=options.PRICE,
+    metavar="COST",
+    help="With --learn: cost of a thousand tokens, in right answers. [default: 0]",
+)
 @click.option(
     "--stop-early",
     is_flag=True,
-    help="Also choose a rule by which samples are drawn until their side of the threshold is decided; asks for twice as many.",
+    help="Also choose a rule for when to stop drawing samples; calibration then draws twice as many.",
 )
-@click.option("--signal", metavar="NAME", help="Which of the signals of a run or a file, where there are several.")
-@options.file(
-    "--feedback", "In place of a data set: what people said of answers (kept by `gnothi serve`). Needs --target-error."
+@click.option("--signal", metavar="NAME", help="The signal, if a run or a file has several.")
+@options.file("--feedback", "Use user feedback kept by `gnothi serve`, in place of a data set. Needs --target-error.")
+@click.option(
+    "--metric", metavar="NAME", help="Metric that says when an answer is right. [default: em; contained for recorded outcomes]"
 )
-@click.option("--metric", metavar="NAME", help="When an answer is right. [default: em; contained for recorded outcomes]")
-@click.option("--never", metavar="NAME", help="What stands for never retrieving, in a run or a file of outcomes.")
-@click.option("--always", metavar="NAME", help="What stands for always retrieving, in a run or a file of outcomes.")
+@click.option("--never", metavar="NAME", help="In a run or a file of outcomes: the answers that stand for never searching.")
+@click.option("--always", metavar="NAME", help="In a run or a file of outcomes: the answers that stand for always searching.")
 @click.option(
     "--surer",
     multiple=True,
@@ -119,7 +127,7 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     multiple=True,
     type=options.Existing(path_type=Path, exists=True),
     metavar="RUN|FILE",
-    help="With --learn: judge the gate on these other questions (repeat). [default: cross-fitted, file by file]",
+    help="With --learn: judge the gate on these questions (repeat). [default: cross-fitted within each file]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.asking
@@ -178,24 +186,25 @@ def calibrate(
     gnothi calibrate --learn recorded/nq.dev.jsonl --judge recorded/nq.test.jsonl --search-cost 0.05
     gnothi calibrate --learn runs/train --search-cost 0.02 --out gate
 
-    Each question of a data set is asked with the gate closed and, unless only --target-error is given, again with it open. The
+    Each question of a data set is asked without a search and, unless only --target-error is given, again with a search. The
     answers are kept in OUT.runs: run the same command again to resume. With --method panel, all signals are measured, and the
-    most useful one is chosen. If no threshold is better than always searching, the command says so, and the gate always
+    most useful signal is chosen. If no threshold is better than always searching, the command says so, and the gate always
     searches.
 
-    User feedback can confirm the threshold or lower it, never raise it: it says nothing about memory where the method searched.
+    User feedback can confirm or lower the threshold, but never raise it: an answer after a search says nothing about memory.
 
-    A run of `gnothi eval` or a file of recorded outcomes needs no model. Then options about asking (--limit, --set, --index
-    ...) are refused.
+    A run of `gnothi eval` or a file of recorded outcomes needs no model. Options about asking (--limit, --set, --index ...)
+    are then refused.
 
-    --replay shows, for each recorded signal, how well it finds wrong answers (AUROC) and what its best threshold is worth on
-    other questions (cross-validation), between never searching, always searching and the oracle, which knows which is better.
+    --replay shows for each recorded signal how well it finds wrong answers (AUROC), and what its best threshold is worth on
+    new questions (cross-validation). For comparison, it shows never searching, always searching, and the oracle, which takes
+    the better of both for each question.
 
-    --learn shows what a gate learnt of all signals and texts comes to on questions it did not learn from, its weights, and why
-    it searched for one question. With --out it is learnt from runs of the method cascade without a gate, and written.
+    --learn learns a gate from all signals and texts. It shows what the gate is worth on new questions, its weights, and why it
+    searched for one question. With --out, the gate is learnt from runs of the method cascade without a gate, and written.
 
-    Exit code 1: some questions failed, and the threshold and its guarantee come from the others. Exit code 2: nothing can be
-    chosen or promised, and nothing is written.
+    Exit code 1: some questions failed; threshold and guarantee come from the others. Exit code 2: nothing can be chosen or
+    promised, and nothing is written.
     """
     typed = {
         option.name: option.opts[0]

@@ -25,7 +25,7 @@ from gnothi.schemes import split
 
 @click.command()
 @click.argument("path")
-@click.option("--files", is_flag=True, help="List the files that it was read from, each with its state.")
+@click.option("--files", is_flag=True, help="List the indexed files, each with its state.")
 @options.json
 def info(path: str, files: bool, as_json: bool) -> None:
     """Show what the index or graph in folder PATH holds.
@@ -132,10 +132,10 @@ def _files(path: str, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE|ID...")
 @options.json
 def delete(path: str, names: tuple[str, ...], as_json: bool) -> int:
-    """Delete files, folders or passages from the index PATH: files by their names there or their paths, passages by ids.
+    """Delete files, folders or passages from the index PATH. Name files as in the index or by path, and passages by id.
 
-    The next build reads a file again if it is still there; a passage comes back only when its file changes. Exit code 1: a name
-    that is not there.
+    The next build reads a deleted file again if it is still on disk. A deleted passage comes back only when its file changes.
+    Exit code 1: the index does not hold a name that you gave.
     """
     from gnothi.graph.building import delete_from_graph
     from gnothi.graph.graph import is_graph

@@ -28,7 +28,7 @@ from gnothi.cli.saying import say
     required=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Folder of the run; an unfinished one is resumed.",
+    help="Folder of the run. If it is unfinished, the command resumes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, a list with one object per method.")
 def evaluate(
@@ -49,7 +49,7 @@ def evaluate(
     gnothi eval --config runs/lab/config.toml --seed 1 --out runs/again
 
     Run the same command again to resume; failed questions are tried again. --config with the config.toml of a run repeats that
-    run, except for the options that you give. Exit code 1: some questions failed.
+    run. Options that you give override its settings. Exit code 1: some questions failed.
     """
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import summary_table

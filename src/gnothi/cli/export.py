@@ -16,9 +16,11 @@ from gnothi.cli.saying import say
     "format",
     type=click.Choice(["inspect", "jsonl", "parquet", "ragas"]),
     required=True,
-    help="inspect: a log for `inspect view`. ragas: its data set. jsonl, parquet: everything, by RAGAS' names.",
+    help="inspect: a log for `inspect view`. ragas: a data set of RAGAS. jsonl, parquet: everything, in RAGAS' columns.",
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE", help="What to write.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE", help="The file to write."
+)
 @click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this method's answers (repeat). [default: all]")
 def export(run: Path, format: str, out: Path, methods: tuple[str, ...]) -> None:
     """Write a RUN of `gnothi eval`, finished or not, for other tools: answers, gold answers, evidence, decisions, costs.

@@ -51,27 +51,34 @@ for one in (contents.info, contents.delete):
     "out",
     required=True,
     metavar="PATH|KIND:NAME",
-    help="The index: a folder, made when it is not there, else added to; or postgres:..., lancedb:..., elasticsearch:....",
+    help="The index, new or existing: a folder, postgres:..., lancedb:..., elasticsearch:... or opensearch:....",
 )
-@click.option("--words", default=100, show_default=True, help="Words of a passage; 0 never cuts.")
-@click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and say which.")
-@click.option("--text-key", default="", metavar="KEY", help="Records: the key of the text. [default: by the first record]")
+@click.option("--words", default=100, show_default=True, help="Most words of a passage; with 0, documents are not cut.")
+@click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and list them.")
+@click.option("--text-key", default="", metavar="KEY", help="Records: the key of the text. [default: from the first record]")
 @click.option("--title-key", default="", metavar="KEY", help="Records: the key of the title.")
 @click.option("--id-key", default="", metavar="KEY", help="Records: the key of the id.")
-@click.option("--keep-missing", is_flag=True, help="Keep what was read from files that are gone.")
-@click.option("--memory-mb", default=256, show_default=True, help="Buffer of the writer, in megabytes; the build uses more.")
+@click.option("--keep-missing", is_flag=True, help="Keep the passages of files that no longer exist.")
+@click.option(
+    "--memory-mb",
+    default=256,
+    show_default=True,
+    help="Buffer of the writer, in megabytes. The build needs more memory than this.",
+)
 @click.option(
     "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
 )
-@click.option("--templates", metavar="conceptnet|ddb|FILE", help="Graph: sentences for relations, ours or in a TOML file.")
-@click.option("--columns", metavar="NAMES", help="Graph: columns of a TSV without header, as in relation,tail,head,label.")
+@click.option(
+    "--templates", metavar="conceptnet|ddb|FILE", help="Graph: sentences for relations, built in or from a TOML file."
+)
+@click.option("--columns", metavar="NAMES", help="Graph: columns of a TSV without header, such as relation,tail,head,label.")
 @click.option(
     "--language",
     metavar="NAME|CODE",
-    help="Of words in Latin letters, as german; none for one without stems. Graph: of names, ConceptNet's terms, literals, as "
-    "en. [default: english]",
+    help="Language of words in Latin letters, such as german; none: no stems. Graph: language of names, ConceptNet's terms and "
+    "literals, such as en. [default: english]",
 )
-@click.option("--fields", metavar="cross|best", help="Title and text as one, or scored apart as in DRAGIN. [default: cross]")
+@click.option("--fields", metavar="cross|best", help="Score title and text together, or apart as in DRAGIN. [default: cross]")
 @options.json
 @click.pass_context
 def build(
@@ -92,15 +99,15 @@ def build(
     fields: str | None,
     as_json: bool,
 ) -> int:
-    """Index files and folders: documents of most formats, tables, mail, code, collections; with --graph, triples.
+    """Index files and folders: documents, tables, mail, code and collections. With --graph, index triples.
 
     \b
     gnothi index build my-documents/ --out my-index
     gnothi index build passages.tsv more/ --words 0 --out my-index
     gnothi index build conceptnet-assertions.csv.gz --graph --out my-graph
 
-    Run the same command again to go on after an interruption, or to follow what was added, changed, moved or deleted. Exit
-    code 1: some files of a folder cannot be read; the others are indexed.
+    Run the same command again to resume, or to update the index after files were added, changed, moved or deleted. Exit code
+    1: some files of a folder cannot be read; the others are indexed.
     """
     from gnothi.graph.graph import is_graph
     from gnothi.retrieval.build import build as build_index
@@ -140,9 +147,11 @@ def build(
     help="A sentence-transformers model by folder or hub id, openai:NAME, openai:NAME@ADDRESS or tei:ADDRESS. "
     "[default: as before]",
 )
-@click.option("--question-encoder", default="", metavar="MODEL", help="Of a pair as DPR's, the one for questions.")
-@click.option("--question-prompt", metavar="TEXT", help="Put before a question. [default: as saved with the model]")
-@click.option("--passage-prompt", metavar="TEXT", help="Put before a passage. [default: as saved with the model]")
+@click.option(
+    "--question-encoder", default="", metavar="MODEL", help="The encoder of questions, if it is another one, as in DPR."
+)
+@click.option("--question-prompt", metavar="TEXT", help="Text to put before each question. [default: as saved with the model]")
+@click.option("--passage-prompt", metavar="TEXT", help="Text to put before each passage. [default: as saved with the model]")
 @options.json
 def embed(
     path: str,
@@ -152,14 +161,14 @@ def embed(
     passage_prompt: str | None,
     as_json: bool,
 ) -> None:
-    """Make vectors of the passages in folder PATH, to search it by meaning.
+    """Add vectors to the index in folder PATH, for search by meaning.
 
     \b
     gnothi index embed my-index --encoder sentence-transformers/all-MiniLM-L6-v2
     gnothi index embed my-index
 
-    Run it again, without --encoder, to go on after an interruption, or after the index has changed. Then --index dense:PATH
-    searches by vectors, and --index hybrid:PATH by words and vectors.
+    --index dense:PATH then searches by vectors, and --index hybrid:PATH by words and vectors. After an interruption, or after
+    the index has changed, run the command again without --encoder.
     """
     from gnothi.retrieval.dense.embed import embed as make_vectors
     from gnothi.retrieval.dense.encoders import Encoding
@@ -184,14 +193,14 @@ def embed(
 @index.command()
 @click.argument("path")
 @click.argument("query")
-@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many passages.")
+@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Number of passages.")
 @options.filters
 @options.json
 def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: bool) -> None:
     """Search the index or graph in folder PATH, or the index of the built-in laboratory: lab.
 
-    dense:PATH and hybrid:PATH search by vectors, shards:PATH all indexes in folder PATH as one. In a graph the nodes that the
-    query names are found, and the facts around them.
+    dense:PATH and hybrid:PATH search by vectors. shards:PATH searches all indexes in folder PATH as one. In a graph, the
+    search finds the nodes that the query names, and the facts around them.
     """
     from gnothi.graph.graph import is_graph
 

@@ -14,15 +14,15 @@ from gnothi.errors import InvalidSetting
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option("--add", metavar="NAME", help="Make a key and print it.")
-@click.option("--per-minute", type=options.Number(min=0, min_open=True), metavar="N", help="Questions a minute.")
-@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Tokens over the key's life.")
+@click.option("--per-minute", type=options.Number(min=0, min_open=True), metavar="N", help="Most questions per minute.")
+@click.option("--max-tokens", type=click.IntRange(min=0), metavar="N", help="Most tokens over the key's life.")
 @click.option(
     "--max-cost",
     type=options.Number(min=0),
     metavar="COST",
-    help="Cost of models behind an API over the key's life, at model.price_in and model.price_out.",
+    help="Highest cost of models behind an API over the key's life, at model.price_in and model.price_out.",
 )
-@click.option("--revoke", metavar="NAME", help="Revoke a key, also where a server runs.")
+@click.option("--revoke", metavar="NAME", help="Revoke a key; a running server also refuses it at once.")
 @options.json
 def keys(
     file: Path,

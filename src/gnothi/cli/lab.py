@@ -29,20 +29,20 @@ of_world = click.option(
     "named",
     default="",
     metavar="WORLD",
-    help="A seed, a lab model's folder or a TOML file. [default: 0]",
+    help="The world: a seed, a lab model's folder or a TOML file. [default: 0]",
 )
 
 
 @click.group(cls=Group)
 def lab() -> None:
-    """The laboratory: an invented world, and a small model of which it is known what it knows."""
+    """The laboratory: an invented world, and a small model that knows a known part of it."""
 
 
 @lab.command()
 @of_world
 @options.json
 def info(named: str, as_json: bool) -> None:
-    """What the built-in world, its library and its model hold, or another world and its library."""
+    """Show what the built-in world, its library and its model hold, or another world and its library."""
     from gnothi import lab as laboratory
 
     document = _world(laboratory.world(named)) | ({} if named else {"model": _model()})
@@ -57,13 +57,18 @@ def info(named: str, as_json: bool) -> None:
 
 @lab.command()
 @click.option("--kind", metavar="KIND", help="One kind of question. [default: all kinds, in the default mix]")
-@click.option("--n", "count", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
-@click.option("--seed", default=0, show_default=True, help="Which ones.")
+@click.option("--n", "count", type=click.IntRange(min=1), default=20, show_default=True, help="Number of questions.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the choice of questions.")
 @of_world
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write JSON lines for eval.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the questions as JSON Lines, for `gnothi eval`.",
+)
 @options.json
 def questions(kind: str | None, count: int, seed: int, named: str, out: Path | None, as_json: bool) -> None:
-    """Questions about the world, each with what the model saw of it, what the library holds, and so what is right to do."""
+    """Show questions about the world, each with what the model saw, what the library holds, and the right action."""
     from gnothi import lab as laboratory
     from gnothi.session.data import LAB_QUESTIONS
 
@@ -92,9 +97,9 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     default=Path("lab-model"),
     show_default=True,
     metavar="DIR",
-    help="Folder of the model; an unfinished training is resumed.",
+    help="Folder of the model. If the training is unfinished, the command resumes.",
 )
-@click.option("--seed", type=int, help="Another world and another model. [default: 0, the built-in world]")
+@click.option("--seed", type=int, help="Seed of the world and the model. [default: 0, the built-in world]")
 @options.sources(spending=False)
 def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     """Train the laboratory's model from nothing, on a GPU if there is one.

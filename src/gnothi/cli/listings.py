@@ -32,7 +32,7 @@ KINDS = ("methods", "settings", "signals", "models", "datasets", "recipes", "plu
 @options.sources(spending=False)
 @options.json
 def listing(kind: str, names: tuple[str, ...], sources: options.Sources, as_json: bool) -> None:
-    """List the methods, settings, signals, models, data sets, recipes or plug-ins that there are; with NAME, describe one.
+    """List the methods, settings, signals, models, data sets, recipes or plug-ins. With NAME, describe one.
 
     \b
     gnothi list methods
@@ -41,9 +41,9 @@ def listing(kind: str, names: tuple[str, ...], sources: options.Sources, as_json
     gnothi list datasets
     gnothi list recipes
 
-    methods NAME and signals NAME explain each setting, for --set KEY=VALUE; settings are those that methods share. models NAME
-    opens the model, with the --set model.KEY that you give, and shows how it runs. recipes are the tables of papers that
-    `gnothi reproduce` makes. plugins are what other installed packages add.
+    methods NAME and signals NAME explain each setting for --set KEY=VALUE. settings lists the settings that methods share.
+    models NAME opens the model, with the --set model.KEY that you give, and shows how it runs. recipes lists the tables of
+    papers that `gnothi reproduce` makes. plugins lists the parts that other installed packages add.
     """
     if names and kind in ("settings", "datasets", "plugins"):
         raise InvalidInput(f"list {kind}: got the name {names[0]!r}, expected none: all are listed, with all there is to say.")

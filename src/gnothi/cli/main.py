@@ -31,9 +31,9 @@ a library."""
 
 # Name -> where it lives and its line in the help, written here so that `gnothi --help` imports no command.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision on the way, or many of a file."),
+    "ask": ("gnothi.cli.ask:ask", "Answer one question and show every decision, or answer a file of questions."),
     "index": ("gnothi.cli.index:index", "Index documents or a knowledge graph: build, embed, search, info, delete."),
-    "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set; resumable."),
+    "eval": ("gnothi.cli.evaluate:evaluate", "Run methods over a data set."),
     "reproduce": (
         "gnothi.cli.reproduce:reproduce",
         "Reproduce a table of SeaKR, KEQA, SKILL-RAG or IEKR, or run an ablation.",
@@ -46,13 +46,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "train": (
         "gnothi.cli.train:train",
-        "Train a probe, a model that knows what it knows, a reader, a re-ranker, a reference or a classifier.",
+        "Train a probe, a model that says whether it knows, a reader, a re-ranker, a reference or a classifier.",
     ),
-    "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, as OpenAI's API does."),
+    "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, with OpenAI's API."),
     "mcp": ("gnothi.cli.serve:mcp", "Offer ask, know and search to a program that speaks MCP."),
     "keys": ("gnothi.cli.keys:keys", "List, make and revoke the API keys of a server."),
-    "lab": ("gnothi.cli.lab:lab", "An invented world, and a small model that knows a known part of it."),
-    "cache": ("gnothi.cli.cache:cache", "Show or delete cached replies of models."),
+    "lab": ("gnothi.cli.lab:lab", "The built-in laboratory: an invented world and a small model that knows part of it."),
+    "cache": ("gnothi.cli.cache:cache", "Show or delete cached replies and models."),
     "list": ("gnothi.cli.listings:listing", "List methods, signals, models, data sets, recipes or plug-ins."),
 }
 
@@ -77,18 +77,20 @@ class LazyGroup(Group):
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gnothi")
-@click.option("--debug", is_flag=True, envvar="GNOTHI_DEBUG", help="Show where an error came from (or GNOTHI_DEBUG=1).")
+@click.option(
+    "--debug", is_flag=True, envvar="GNOTHI_DEBUG", help="Show where an error came from. GNOTHI_DEBUG=1 does the same."
+)
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
-    """Gnothi answers questions from what a model knows and from evidence where it does not.
+    """Answer questions with a language model that searches only for what it does not know.
 
     \b
     gnothi ask "What is the birthplace of the star of The Hollow Letter?"
     gnothi eval lab --method direct,rag,seakr --limit 20 --out runs/lab
     gnothi report runs/lab --html report.html
 
-    These run as they stand: an invented world (lab), questions about it and a small model that knows a part of it come along.
-    gnothi COMMAND --help says more.
+    These commands run without further data: the package has an invented world (lab), questions about it, and a small model
+    that knows part of it. For details, see gnothi COMMAND --help.
 
     Exit codes: 0 done, 1 some questions failed, 2 usage or configuration, 3 a model, index or server is unavailable.
     """

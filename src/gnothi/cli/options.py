@@ -199,12 +199,12 @@ model = click.option(
     default="lab",
     show_default=True,
     metavar="lab|PATH|HUB-ID|openai:NAME",
-    help="The model: lab is built in; a folder or a hub id (vllm:... runs it under vLLM); or one behind an API.",
+    help="The model: lab (built in), a folder or hub id, vllm:FOLDER|HUB-ID (under vLLM), or openai:NAME (behind an API).",
 )
 method = click.option(
     "--method",
     metavar="NAME",
-    help="How to answer; see `gnothi list methods`. [default: the calibration's; seakr if the model has thresholds, else rag]",
+    help="How to answer; see `gnothi list methods`. [default: --calibration's; seakr if the model has a threshold, else rag]",
 )
 index = click.option(
     "--index",
@@ -216,7 +216,7 @@ filters = click.option(
     "filters",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Search only passages with this metadata: source=a.pdf, 'date>=2025-01' (= != > >= < <=; repeat: all must hold).",
+    help="Search only passages with this metadata: source=a.pdf, 'date>=2025-01' (= != > >= < <=). Repeat: all must match.",
 )
 graph = click.option(
     "--graph",
@@ -237,7 +237,7 @@ _set = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting of the methods, METHOD.KEY of one, signal.KEY, model.KEY or index.KEY (repeat). Overrides the "
+    help="A setting: KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY (repeat). Overrides the "
     "environment and --config.",
 )
 _spending = (
@@ -250,13 +250,13 @@ _spending = (
         "--max-cost",
         type=Number(min=0),
         metavar="COST",
-        help="Stop before models behind an API cost more, at model.price_in and model.price_out.",
+        help="Highest cost of models behind an API, at model.price_in and model.price_out; stops before it is exceeded.",
     ),
     click.option(
         "--max-tokens",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Stop before models behind an API read and write more tokens.",
+        help="Most tokens that models behind an API read and write; stops before it is exceeded.",
     ),
 )
 
@@ -298,12 +298,12 @@ _collecting = (
         "--format",
         "format",
         metavar="FORMAT",
-        help="Format of the file, if it is not recognised; see `gnothi list datasets`.",
+        help="Format of the file, if Gnothi does not recognise it; see `gnothi list datasets`.",
     ),
     click.option(
         "--concurrency",
         type=click.IntRange(min=1),
-        help="Questions in flight. [default: as many as the model gains from; 16 for a larger model on a CPU]",
+        help="Questions in flight. [default: chosen for the model; 16 for a larger model on a CPU]",
     ),
     click.option(
         "--max-failures", type=click.IntRange(min=0), help="Stop after more failed questions than this. [default: never]"
@@ -315,14 +315,14 @@ _elsewhere = (
         type=click.IntRange(min=1),
         default=1,
         show_default=True,
-        help="Processes, each with a copy of the model. For a small model, as many as there are cores.",
+        help="Number of processes, each with a copy of the model. For a small model, use the number of cores.",
     ),
     click.option("--on", metavar="ray[:ADDRESS]", help="Run the workers on a Ray cluster (local or HOST:PORT)."),
     click.option(
         "--gpus",
         type=Number(min=0),
         metavar="N",
-        help="GPUs per worker on Ray; with 0.5, two workers share one. [default: 1 if the cluster has any]",
+        help="GPUs per worker on Ray; with 0.5, two workers share a GPU. [default: 1 if the cluster has any, else 0]",
     ),
 )
 collecting = packed("asking", Asking, *_collecting, *_elsewhere)

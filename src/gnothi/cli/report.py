@@ -22,24 +22,27 @@ from gnothi.errors import InvalidSetting
     metavar="FOLDER",
     help="Write all numbers as CSV files.",
 )
-@click.option("--never", metavar="NAME", help="Replay gates between this method and --always. [default: panel, cot or direct]")
-@click.option("--always", metavar="NAME", help="What stands for always retrieving. [default: rag]")
+@click.option("--never", metavar="NAME", help="The method that stands for never searching. [default: panel, cot or direct]")
+@click.option("--always", metavar="NAME", help="The method that stands for always searching. [default: rag]")
 @click.option(
     "--prices",
     "given",
     multiple=True,
     metavar="KEY=VALUE,...|FILE",
     help="Prices, or a TOML file of them: prompt and generated (per million tokens), call and retrieval (each), hour (of one "
-    "device, for --forecast), currency (a name). Repeat: later ones win.",
+    "device, for --forecast), currency (a name). Repeat to add or override prices.",
 )
 @click.option(
     "--forecast",
     type=Count(),
     metavar="N",
-    help="Instead, estimate from one RUN what so many questions take (250000, 1e6): tokens, hours, money.",
+    help="Estimate from one RUN the tokens, hours and money of N questions (250000, 1e6).",
 )
 @click.option(
-    "--devices", type=click.IntRange(min=1), metavar="N", help="With --forecast: machines or GPUs like the run's. [default: 1]"
+    "--devices",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --forecast: number of machines or GPUs like that of the run. [default: 1]",
 )
 @options.json
 def report(
@@ -55,7 +58,7 @@ def report(
 ) -> None:
     """Show one or several RUNs of `gnothi eval`, finished or not.
 
-    Runs over the same questions are compared; others are shown one after the other.
+    Runs over the same questions are compared. Other runs are shown one after the other.
 
     \b
     gnothi report runs/lab --html lab.html
@@ -63,8 +66,7 @@ def report(
     gnothi report runs/lab --csv numbers --prices prompt=0.15,generated=0.60,currency=EUR
     gnothi report runs/sample --forecast 1e6 --devices 8 --prices hour=2.50
 
-    A forecast shows in brackets the ends of what is likely: 95 % for the questions; for hours also a quarter more or less than
-    measured.
+    A forecast shows 95 % intervals in brackets. For hours, both ends are moved out by a quarter.
     """
     from gnothi.report.costs import read_prices
     from gnothi.report.sections import load_runs, name_all

@@ -30,13 +30,13 @@ R = TypeVar("R")
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Folder of all runs and results. Without it the recipe is described, and nothing runs.",
+    help="Folder of all runs and results. Without it, the command only describes the recipe.",
 )
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Table of a paper: folder of its data sets. Indexes are built there.",
+    help="Table of a paper: folder of its data sets. Indexes are built in this folder.",
 )
 @click.option(
     "--rehearse", is_flag=True, help="Table of a paper: try every step with the lab model (or --model) on a few lab questions."
@@ -45,17 +45,21 @@ R = TypeVar("R")
     "--trained",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Table of a paper: folder of what is trained first, to share between recipes. [default: trained in --out]",
+    help="Table of a paper: folder of the trained parts, to share between recipes. [default: trained in --out]",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Only this data set, or this row beside the full method (repeat).")
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Run only this data set, or only this row and the full method (repeat)."
+)
 @options.sources(
-    click.option("--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model. [default: the recipe's; rehearsing, lab]"),
+    click.option(
+        "--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model. [default: the recipe's; with --rehearse, lab]"
+    ),
     options.index,
     options.graph,
 )
 @options.file(
     "--calibration",
-    "A threshold, written by `gnothi calibrate`, for the rows with its signal and settings (repeat, one a signal).",
+    "A threshold, written by `gnothi calibrate`, for the rows with its signal and settings (repeat, one file per signal).",
     "calibrations",
     multiple=True,
 )
@@ -80,7 +84,7 @@ def reproduce(
     plot: Path | None,
     as_json: bool,
 ) -> int:
-    """Reproduce a table of SeaKR, KEQA, SKILL-RAG or IEKR, or run an ablation: a method with its parts taken away.
+    """Reproduce a table of SeaKR, KEQA, SKILL-RAG or IEKR, or run an ablation: a method with parts removed.
 
     \b
     gnothi list recipes
@@ -91,9 +95,9 @@ def reproduce(
     gnothi reproduce seakr --limit 100 --out runs/seakr
     gnothi reproduce my-recipe.toml questions.jsonl --model PATH --index my-index --out runs/mine
 
-    Without --out, the recipe is described: its rows, what it needs and, with --data, what is missing, how to get it, and an
-    estimate of the cost. Of a paper's data sets, --limit questions are drawn at random; an ablation takes the first.
-    docs/how-to/ablate.md says how to write a FILE.
+    Without --out, the command only describes the recipe: its rows, what it needs and, with --data, what is missing, how to get
+    it, and an estimate of the cost. --limit draws questions at random from a paper's data sets; in an ablation, it takes the
+    first. docs/how-to/ablate.md says how to write a FILE.
 
     Each row is a run, which `gnothi report` and `gnothi calibrate --replay` read. Run the same command again to resume. Exit
     code 1: some questions failed.

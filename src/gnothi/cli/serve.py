@@ -16,8 +16,8 @@ from gnothi.cli import options
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help="What is offered, each as the model gnothi/NAME; see `gnothi list methods`. [default: seakr,rag,direct, first the "
-    "one that `gnothi ask` would take]",
+    help="Methods to offer, each as the model gnothi/NAME; see `gnothi list methods`. [default: seakr,rag,direct, first the "
+    "default of `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
@@ -25,7 +25,10 @@ from gnothi.cli import options
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on. [default: 8000]")
 @options.file("--keys", "Require an API key from FILE, which `gnothi keys` writes.")
 @click.option(
-    "--runs", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Show the reports of its runs."
+    "--runs",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Show the reports of the runs in this folder.",
 )
 def serve(
     methods: tuple[str, ...],
@@ -36,7 +39,7 @@ def serve(
     keys: Path | None,
     runs: Path | None,
 ) -> None:
-    """Answer questions over HTTP, as OpenAI's API does.
+    """Answer questions over HTTP, with OpenAI's API.
 
     \b
     gnothi serve
@@ -63,7 +66,7 @@ def serve(
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help="What answers; the first where the program names none. [default: as for `gnothi ask`]",
+    help="Methods to offer; the first is used if the program names none. [default: as for `gnothi ask`]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
@@ -75,8 +78,8 @@ def mcp(methods: tuple[str, ...], sources: options.Sources, thresholds: options.
     gnothi mcp --model Qwen/Qwen3-1.7B --index my-index --calibration gate.toml
     gnothi mcp --config server.toml
 
-    Programs start it themselves: name this command in their settings. `gnothi serve` offers the same at /mcp, for many at
-    a time.
+    The program starts this command itself: name it in the program's settings. For several programs at a time, `gnothi serve`
+    offers the same at /mcp.
     """
     import gnothi
     from gnothi.cli.progress import ProgressWatch

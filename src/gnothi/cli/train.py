@@ -28,28 +28,30 @@ _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
     required=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Folder of what is trained; an unfinished one is resumed.",
+    help="Folder of the result. If it is unfinished, the command resumes.",
 )
 @options.sources(
     options.model,
     options.index,
     options.graph,
-    click.option("--method", metavar="NAME", help="reader: the method whose evidence is read. [default: rag]"),
+    click.option("--method", metavar="NAME", help="reader: the method that finds the evidence. [default: rag]"),
     click.option("--base", metavar="lab|PATH|HUB-ID", help="reranker: the cross-encoder or encoder to train. [default: lab]"),
     click.option(
         "--encoder",
         metavar="lexical|PATH|HUB-ID",
-        help="References: search them by words, or with a sentence-transformers model. [default: lexical]",
+        help="References: find similar questions by words (lexical), or with a sentence-transformers model. [default: lexical]",
     ),
 )
 @click.option(
     "--findings",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="self-knowledge, reader, reranker: folder of what is collected first (answers, prompts, pairs), to share between "
-    "trainings. [default: in --out]",
+    help="self-knowledge, reader, reranker: folder of the collected answers, prompts or pairs, to share between trainings. "
+    "[default: in --out]",
 )
-@click.option("--collect-only", is_flag=True, help="self-knowledge, reader, reranker: collect that, and stop.")
+@click.option(
+    "--collect-only", is_flag=True, help="self-knowledge, reader, reranker: collect answers, prompts or pairs, and stop."
+)
 @options.collecting
 @options.json
 @click.pass_context
@@ -87,7 +89,7 @@ def train(
     knowledge-reference  known and unknown questions, for the method skr; from a RUN
     complexity           the classifier of the method adaptive_rag; from a RUN
 
-    Settings (--set) are those of what is trained; docs/reference/training.md lists them. The questions of tests are refused.
+    docs/reference/training.md lists the settings (--set) of each KIND. Test questions are refused.
 
     Run the same command again to resume; failed questions are tried again. Exit code 1: some questions failed.
     """
