@@ -109,13 +109,13 @@ def as_spec(source: Any) -> Any:
 
 
 def calibration_of(given: Any) -> Any:
-    """A path, or a calibration itself. Raises InvalidInput for anything else."""
-    from gnothi.calibration.file import Calibration
+    """That of a file, or itself. Raises InvalidInput for anything else."""
+    from gnothi.calibration.file import Calibration, read
 
     if given is None or isinstance(given, Calibration):
         return given
     if isinstance(given, str | os.PathLike):
-        return Path(given)
+        return read(Path(given))
     raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")
 
 

@@ -16,13 +16,14 @@ from gnothi.api import given
 from gnothi.api.ask import plan_of
 from gnothi.api.given import refuse_running_loop
 from gnothi.concurrency import Loop
+from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
-from gnothi.session.default_method import GATED
+from gnothi.session.default_method import GATED, default_method
 from gnothi.session.knowledge import Knowledge, know
 from gnothi.session.plan import Plan, check_questions
 from gnothi.session.resources import Opened, opened
@@ -263,7 +264,9 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 def _plan(said: dict[str, Any]) -> Plan:
     settings = said["settings"]
     name = said["method"] and methods.spec(said["method"]).name
-    given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
+    found = said["calibration"] = given.calibration_of(said["calibration"])
+    suits = GATED if found is None else default_method(None, Settings(), found)[0]
+    given.check_keywords(settings, name or suits, [key for key in inspect.signature(open).parameters if key != "settings"])
     given_settings = given.settings_of(
         settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
     )
