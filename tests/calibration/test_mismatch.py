@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gnothi import methods
+from gnothi.calibration import layer
 from gnothi.calibration.file import Calibration, read, write
 from gnothi.calibration.mismatch import chosen_on
 from gnothi.config import read_settings
@@ -81,7 +82,7 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
         ({"form": "simple", "samples": 20}, "compose", ["gate=gram"]),
         ({"form": "multi_hop"}, "compose", ["gate=gram"]),
         ({"form": "simple"}, "seakr", ["form=multi_hop"]),
-        ({}, "seakr", []),  # recorded outcomes are of whole replies
+        ({}, "seakr", ["form=multi_hop"]),  # recorded outcomes are of whole replies
         ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"]),
     ],
 )
@@ -96,7 +97,12 @@ def test_scores_of_sentences_are_none_of_whole_replies(
 
 @pytest.mark.parametrize(
     ("settings", "method", "given"),
-    [({}, "compose", []), ({"form": "simple"}, "seakr", []), ({"form": "multi_hop"}, "seakr", ["signal=gram"])],
+    [
+        ({}, "compose", []),
+        ({}, "seakr", []),
+        ({"form": "simple"}, "seakr", []),
+        ({"form": "multi_hop"}, "seakr", ["signal=gram"]),
+    ],
 )
 def test_the_same_form_will_do(tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str]) -> None:
     assert used(calibration_of(tmp_path / "made.toml", "gram", settings), method, *given)[1]
@@ -301,3 +307,19 @@ def test_prompts_are_written_as_they_were_calibrated_where_nobody_says_otherwise
     assert form_of("lab", plan.models) == {"renderer": "auto"} | form
     assert plan.settings.section("model").keys() == {"demonstrations", "passages"}  # a run records them
     assert form_of("lab", resolve(Request(calibration=read(file), ignore_mismatch=True)).models)["passages"] == "titled"
+
+
+def test_the_model_is_the_calibrations_where_nobody_names_one(tmp_path: Path) -> None:
+    made = Calibration("compose", "consistency", 0.5, identify("openai:some"), "some", 100, "em", "")
+    plan = resolve(Request(index="lab", calibration=made))
+    assert (plan.sources.model, plan.unnamed, plan.told[0]) == (
+        "openai:some",
+        False,
+        "model openai:some: the calibration is of it",
+    )
+    with refused(OtherModel):
+        resolve(Request(model="lab", calibration=made))
+    proxied = replace(made, method="slimplm", signal="least_likely")  # its gate listens to another model than the main one
+    assert layer.model_of(proxied) is None
+    lab = resolve(Request(calibration=read(calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}))))
+    assert (lab.sources.model, lab.unnamed) == ("lab", True)

@@ -21,6 +21,7 @@ from types import FrameType
 import gnothi
 from gnothi.calibration.file import read
 from gnothi.config import Settings, read_settings
+from gnothi.models import LAB
 from gnothi.session.plan import Request, resolve
 
 SOURCE = Path(gnothi.__file__).parent
@@ -63,7 +64,9 @@ def test_a_request_is_followed_in_few_steps() -> None:
 
 def test_a_calibration_reaches_its_gate_in_few_steps() -> None:
     typed = Request(
-        ["seakr"], settings=read_settings(overrides=["threshold=-3", "reason=auto", "signal.samples=20", "signal.site=ffn"])
+        ["seakr"],
+        LAB,
+        settings=read_settings(overrides=["threshold=-3", "reason=auto", "signal.samples=20", "signal.site=ffn"]),
     )
     known, read = path_of(typed), replace(typed, settings=Settings(), calibration=SAMPLE, ignore_mismatch=True)
     added = [one for one in path_of(read) if one not in known]

@@ -19,6 +19,14 @@ from gnothi.signals.stopping import KEY as STOPPING
 BENEATH, DECIDED = -1, 0
 """The layers of what scores depend on, and of what was chosen, which the file of a run does not win over with its own."""
 
+WHOLE = "simple"
+"""The form of methods whose scores are of whole replies."""
+
+
+def depends_on(found: Calibration) -> dict[str, Any]:
+    """The settings that its scores depend on: of whole replies, unless they say otherwise."""
+    return {"form": WHOLE, **found.settings}
+
 
 def settings_of(found: Calibration, names: Sequence[object], given: Settings) -> dict[str, Given]:
     """Under the name of each method that the calibration is for: the gate's signal, its threshold, when it stops drawing, and
@@ -31,11 +39,12 @@ def settings_of(found: Calibration, names: Sequence[object], given: Settings) ->
     for spec in specs:
         if (gate := spec.gate) is None or meant.get(spec.name) is not any(meant.values()):
             continue
-        depends = {key: value for key, value in found.settings.items() if key in spec.settings}
+        depends = {key: value for key, value in depends_on(found).items() if key in spec.settings}
         depends |= {gate.signal_key: found.signal} if gate.signal_key else {}
-        gate = replace(gate, values={**spec.defaults, **depends})
-        chosen = ({gate.asks: True} if gate.asks else {}) | gate.at(found.threshold)
-        chosen |= {STOPPING: found.stopping} if gate.stops else {}
+        chosen = replace(gate, values={**spec.defaults, **depends}).at(found.threshold)
+        chosen |= {gate.asks: True} if gate.asks and gate.asks not in chosen else {}
+        draws = found.signal in signals.SIGNALS and "sampling" in signals.takes(found.signal) and not gate.tries
+        chosen |= {STOPPING: found.stopping} if draws or found.stopping else {}
         layer |= {f"{spec.name}.{key}": Given(value, source, BENEATH) for key, value in depends.items()}
         layer |= {f"{spec.name}.{key}": Given(value, source, DECIDED) for key, value in chosen.items()}
     if layer:
@@ -46,6 +55,12 @@ def settings_of(found: Calibration, names: Sequence[object], given: Settings) ->
         f"{', '.join(one.name for one in specs)} takes ({'; '.join(has) or 'it has none, or one for another signal alone'}). "
         "Leave out what names another signal, or name another method with <--method>."
     )
+
+
+def model_of(found: Calibration) -> str | None:
+    """The main model where nobody named one; None where the file does not say, as where the gate listens to another."""
+    gate = methods.spec(found.method).gate if found.method in methods.names() else None
+    return None if gate and gate.speaker else found.model.name or None
 
 
 def form_of(found: Calibration, model: Any) -> dict[str, Given]:

@@ -9,17 +9,14 @@ from types import MappingProxyType
 from typing import Any
 
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.layer import DECIDED
+from gnothi.calibration.layer import DECIDED, WHOLE, depends_on
 from gnothi.config import Given, as_text
 from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
 from gnothi.models.scheme import FORM
-from gnothi.signals.registry import SECTION
 from gnothi.signals.stopping import KEY as STOPPING
-
-_FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
 
 def check(
@@ -43,7 +40,7 @@ def check(
                     f"<--calibration>: got a threshold from {found.source} and another one from {before.source}, expected one."
                 )
         if not ignore_mismatch:
-            _check_settings(found, method.name, gate.settings, method.given)
+            _check_settings(found, method.name, method.values, method.given)
         told.append(_told(found, method, gate, own))
     return told
 
@@ -53,7 +50,7 @@ def fits(found: Calibration, gate: GateSpec) -> bool:
     if gate.signal != found.signal or found.fires != "above":
         return False
     try:
-        _check_settings(found, "", gate.settings)
+        _check_settings(found, "", gate.values)
     except InvalidSetting:
         return False
     return True
@@ -131,33 +128,16 @@ def _told(found: Calibration, method: PlannedMethod, gate: GateSpec, own: Mappin
 def _check_settings(
     found: Calibration, method: str, got: Mapping[str, Any], given: Mapping[str, Given] = MappingProxyType({})
 ) -> None:
-    """Raises InvalidSetting where they differ, or where the scores are of other parts of a reply."""
-    made_of, of = _form(found.settings), _form(got)
-    if made_of != of:
-        same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
+    """Raises InvalidSetting where they differ, or where the method has none of them: its scores are of something else then."""
+    for key, before in depends_on(found).items():
+        if _same(got[key], before) if key in got else (key, before) == ("form", WHOLE):
+            continue
+        source = f" (from {given[key].source})" if key in given else ""
+        has = f"got {as_text(got[key])}{source}" if key in got else f"and method {method} has no such setting"
         raise InvalidSetting(
-            f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
-            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add "
-            "<--ignore-mismatch>."
+            f"<--calibration>: {found.source} was made with {key} = {as_text(before)}, {has}: its threshold may mean something "
+            "else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
         )
-    for key, value in got.items():
-        before = key.removeprefix(f"{SECTION}.")
-        if before != key and before in found.settings:
-            raise InvalidSetting(
-                f"<--calibration>: {found.source} is of an older version: it says {before} = "
-                f"{as_text(found.settings[before])}, which is {key} now. Calibrate anew, or add <--ignore-mismatch>."
-            )
-        if key in found.settings and not _same(value, found.settings[key]):
-            source = f" (from {given[key].source})" if key in given else ""
-            raise InvalidSetting(
-                f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}"
-                f"{source}: its threshold may mean something else. Leave that out, calibrate anew, or add <--ignore-mismatch>."
-            )
-
-
-def _form(settings: Mapping[str, Any]) -> str:
-    """What is scored: as the setting says, the quizzes of a method that tries them several times, else a whole reply."""
-    return str(settings.get("form", "quizzes" if "tries" in settings else "simple"))
 
 
 def _same(one: Any, other: Any) -> bool:

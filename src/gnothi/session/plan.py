@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi import config
 from gnothi.calibration import layer, mismatch
-from gnothi.calibration.probes import check_probe, evaluating_warning, learnt_from
+from gnothi.calibration.probes import evaluating_warning, learnt_from, with_probe
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, fitting, name_of, plan_methods
@@ -176,11 +176,11 @@ def resolve(request: Request) -> Plan:
     Raises UnknownName, InvalidSetting, InvalidInput, OtherModel, or ModelUnavailable for a folder that is not there. Of a
     wrong model and a missing index, the model is told first.
     """
-    unnamed = request.model is None
-    model = LAB if unnamed else fitting(request.model, LanguageModel, "model")
-    index, graph = fitting(request.index, Retriever, "index"), fitting(request.graph, KnowledgeGraph, "graph")
     settings, found = request.settings, request.calibration
-    names, told = request.methods, list[str]()
+    of_file = layer.model_of(found) if found is not None and request.model is None else None
+    model, unnamed = fitting(request.model or of_file or LAB, LanguageModel, "model"), request.model is None
+    index, graph = fitting(request.index, Retriever, "index"), fitting(request.graph, KnowledgeGraph, "graph")
+    names, told = request.methods, [f"model {model}: the calibration is of it"] if of_file not in (None, LAB) else []
     if names is None:
         suits, why = default_method(model, settings, found)
         names = [suits]
@@ -192,9 +192,8 @@ def resolve(request: Request) -> Plan:
     planned = plan_methods(names, settings, model)
     if found is not None:
         told += mismatch.check(found, planned, own, model, bool(request.ignore_mismatch))
-    for method in planned:
-        if PROBE in method.named:
-            check_probe(method, model, request.ignore_mismatch)
+    if any(PROBE in method.named for method in planned):
+        planned = tuple(with_probe(method, model, request.ignore_mismatch, told.append) for method in planned)
     further = (one for method in planned for protocol, one in method.named.values() if protocol is LanguageModel)
     named = list(dict.fromkeys(one for one in (model, *further) if isinstance(one, str)))
     models = model_settings(named, settings.section(MODEL_SECTION))
@@ -223,7 +222,7 @@ def resolve(request: Request) -> Plan:
         tuple(told),
         tuple(method.warning for method in planned if method.warning),
         found,
-        unnamed=unnamed,
+        unnamed=unnamed and model == LAB,
     )
     if request.max_cost is not None or request.max_tokens is not None:
         _check_budget(plan)
