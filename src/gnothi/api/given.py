@@ -88,13 +88,15 @@ def as_path(value: object, name: str) -> Path:
 
 
 def request_of(said: Mapping[str, Any], methods: Sequence[str] | None, settings: Settings) -> Request:
-    """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for. Raises InvalidInput."""
-    budget = said["budget"] or Budget()
+    """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for; a ``config`` of a run says what they
+    leave out of model, index and graph. Raises InvalidInput."""
+    budget, before = said["budget"] or Budget(), repeated(said.get("config"))
+    model, index, graph = (said[key] if said[key] is not None else before.get(key) for key in ("model", "index", "graph"))
     return Request(
         methods=methods,
-        model=said["model"],
-        index=as_spec(said["index"]),
-        graph=as_spec(said["graph"]),
+        model=model,
+        index=as_spec(index),
+        graph=as_spec(graph),
         settings=settings,
         calibration=calibration_of(said["calibration"]),
         ignore_mismatch=said["ignore_mismatch"],

@@ -243,12 +243,12 @@ def open(
     ``method``: a name (``gnothi list methods`` lists them), ``module:function``, or a function (``gnothi.method``) or class of
     your own; None is that of the calibration, seakr for a model that brings thresholds, else rag. ``model``, ``index``,
     ``graph``: names, folders, or objects of your own, which may be a function of a text and one of a query and k; None is the
-    laboratory's, an index or graph only with the laboratory's model. ``settings`` are the method's, by name; one that names a
-    model, a signal, a probe or the like takes an object or such a function, too.
+    calibration's model, else the laboratory's, an index or graph only with the laboratory's model. ``settings`` are the
+    method's, by name; one that names a model, a signal, a probe or the like takes an object or such a function, too.
     ``model_settings`` and ``index_settings`` are those of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a
     file, or what ``gnothi.calibrate`` returned; ``ignore_mismatch``: also where it was made for another model.
-    ``config``: a TOML file of settings, below these. ``budget``: what models behind an API may cost. ``filters``: search only
-    passages whose metadata pass all of them, as in ``[("source", "=", "handbook.pdf"), "date>=2025-01"]``.
+    ``config``: a TOML file of settings, or a run's, below these. ``budget``: what models behind an API may cost. ``filters``:
+    search only passages whose metadata pass all of them, as in ``[("source", "=", "handbook.pdf"), "date>=2025-01"]``.
 
     Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,
     IndexUnavailable, MissingDependency.
@@ -262,8 +262,8 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 
 
 def _plan(said: dict[str, Any]) -> Plan:
-    settings = said["settings"]
-    name = said["method"] and methods.spec(said["method"]).name
+    settings, named = said["settings"], said["method"] or given.repeated(said["config"]).get("method")
+    name = named and methods.spec(named).name
     found = said["calibration"] = given.calibration_of(said["calibration"])
     suits = GATED if found is None else default_method(None, Settings(), found)[0]
     given.check_keywords(settings, name or suits, [key for key in inspect.signature(open).parameters if key != "settings"])

@@ -346,7 +346,10 @@ class Thresholds:
 calibration = packed(
     "thresholds",
     Thresholds,
-    file("--calibration", "Use the threshold in FILE, written by `gnothi calibrate`."),
+    file(
+        "--calibration",
+        "Use the gate in FILE, written by `gnothi calibrate`; its method and model, too, unless you name others.",
+    ),
     click.option(
         "--ignore-mismatch",
         is_flag=True,

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a caller wants, as it was given. ``methods`` None: the one that suits (``default_method``). ``model`` None: the
-    laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a laboratory's model, and
-    nothing with any other. ``ignore_mismatch``: use a calibration or a probe that was made for another model or with other
-    settings; None where the caller cannot ask for that."""
+    calibration's, else the laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a
+    laboratory's model, and nothing with any other. ``ignore_mismatch``: use a calibration or a probe that was made for another
+    model or with other settings; None where the caller cannot ask for that."""
 
     methods: Sequence[str] | None = None
     model: Any = None
@@ -177,10 +177,11 @@ def resolve(request: Request) -> Plan:
     wrong model and a missing index, the model is told first.
     """
     settings, found = request.settings, request.calibration
-    of_file = layer.model_of(found) if found is not None and request.model is None else None
-    model, unnamed = fitting(request.model or of_file or LAB, LanguageModel, "model"), request.model is None
+    if (model := fitting(request.model, LanguageModel, "model")) is None:
+        model = (found and layer.model_of(found)) or LAB
+    unnamed = request.model is None and model == LAB
     index, graph = fitting(request.index, Retriever, "index"), fitting(request.graph, KnowledgeGraph, "graph")
-    names, told = request.methods, [f"model {model}: the calibration is of it"] if of_file not in (None, LAB) else []
+    names, told = request.methods, [f"model {model}: the calibration is of it"] * (request.model is None and not unnamed)
     if names is None:
         suits, why = default_method(model, settings, found)
         names = [suits]
@@ -222,7 +223,7 @@ def resolve(request: Request) -> Plan:
         tuple(told),
         tuple(method.warning for method in planned if method.warning),
         found,
-        unnamed=unnamed and model == LAB,
+        unnamed=unnamed,
     )
     if request.max_cost is not None or request.max_tokens is not None:
         _check_budget(plan)
