@@ -10,7 +10,7 @@ from gnothi import config, methods
 from gnothi.calibration.file import Calibration
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import MODEL_SECTION
+from gnothi.methods.planned import MODEL_SECTION, given_to
 from gnothi.methods.registry import MethodSpec
 from gnothi.models.registry import scheme_of
 from gnothi.signals import registry as signals
@@ -86,9 +86,6 @@ def _meant(found: Calibration, spec: MethodSpec, given: Settings) -> bool | None
 
 def _signal_given(spec: MethodSpec, given: Settings) -> Given | None:
     """The name of the signal that somebody gave for the method's gate; None where nobody did."""
-    key = spec.gate and spec.gate.signal_key
-    found = [one for name in (f"{spec.name}.{key}", key) if name and (one := given.given.get(name))]
-    if not found:
-        return None
-    said = max(found, key=lambda one: one.layer)
-    return said._replace(value="none" if said.value is None else str(signals.name_of(cast("Any", said.value))).strip())
+    said = given_to(spec, given).get((spec.gate and spec.gate.signal_key) or "")
+    name = "none" if said is None or said.value is None else str(signals.name_of(cast("Any", said.value))).strip()
+    return said and said._replace(value=name)

@@ -147,10 +147,15 @@ def _untrained(method: PlannedMethod, model: Any) -> str:
     )
 
 
+def given_to(known: MethodSpec, settings: Settings) -> dict[str, Given]:
+    """What was given to the method, by the names of its settings."""
+    return _stronger(settings.given, settings.section(known.name), known.settings)
+
+
 def takes(name: str, settings: Settings) -> set[str]:
     """The keys of the settings that count for the method: not those of signals that it does not measure."""
     known = methods.spec(name)
-    given = _stronger(settings.given, settings.section(name), known.settings)
+    given = given_to(known, settings)
     has = measured_settings(known.method, {**known.defaults, **{key: one.value for key, one in given.items()}})
     return {key for key in known.settings if key in has or not key.startswith(_OF_SIGNALS)}
 
