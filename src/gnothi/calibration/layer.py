@@ -52,8 +52,8 @@ def settings_of(found: Calibration, names: Sequence[object], given: Settings) ->
     has = [f"{one.name} got {said.value!r} from {said.source}" for one in specs if (said := _signal_given(one, given))]
     raise InvalidSetting(
         f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, which no gate of "
-        f"{', '.join(one.name for one in specs)} takes ({'; '.join(has) or 'it has none, or one for another signal alone'}). "
-        "Leave out what names another signal, or name another method with <--method>."
+        f"{', '.join(one.name for one in specs)} takes ({'; '.join(has) or 'none can measure it'}). "
+        "Leave out what names another signal, or name another method with <--method NAME>."
     )
 
 
