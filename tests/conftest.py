@@ -6,7 +6,7 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -34,14 +34,24 @@ settings.register_profile("long", settings.get_profile("gnothi"), derandomize=Fa
 settings.load_profile("gnothi")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """The modules that tests import are hundreds of thousands of objects that stay: to go through all of them takes half a
+    second, and happens ten times while they are imported. They are left out for good."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture
 def swept() -> Iterator[None]:
-    """What the test leaves is collected at its end, when a coroutine that was never awaited warns; nothing older is looked at,
-    for that takes half a second among all the modules that tests import."""
+    """What the test leaves is collected at its end, when a coroutine that was never awaited warns; nothing older is looked at."""
     gc.freeze()
     yield
     gc.collect()
-    gc.unfreeze()
 
 
 # Real data, which lie beside the project or nowhere, are there for tests that ask for them by the fixture, and for no others.
@@ -52,6 +62,12 @@ REAL_DATA = find_data()
 def _no_data_unasked(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What looks for the folder by itself finds none, on whatever machine: neither a test nor a program that it starts."""
     os.environ["GNOTHI_SHARED"] = str(tmp_path_factory.mktemp("nothing-shared"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A client reads all that the system trusts when it is made, which takes longer than most tests; none of ours needs any."""
+    os.environ["SSL_CERT_DIR"] = str(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(scope="session", autouse=True)
