@@ -6,7 +6,7 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from benchmarks._data import find_data
+from gnothi import lab
+from gnothi.lab.world import World
+from gnothi.types import Question
 from tests import made_data as made
 from tests import messages
 from tests import preloaded as preloading
@@ -48,7 +51,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture
 def swept() -> Iterator[None]:
-    """What the test leaves is collected at its end, when a coroutine that was never awaited warns; nothing older is looked at."""
+    """What the test leaves is collected at its end, when a coroutine that was never awaited warns; nothing older is."""
     gc.freeze()
     yield
     gc.collect()
@@ -68,6 +71,28 @@ def _no_data_unasked(tmp_path_factory: pytest.TempPathFactory) -> None:
 def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A client reads all that the system trusts when it is made, which takes longer than most tests; none of ours needs any."""
     os.environ["SSL_CERT_DIR"] = str(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _lab_asked_once() -> Iterator[None]:
+    """Commands by the hundred read the same questions of the laboratory: each list is made once."""
+    made: dict[tuple[object, ...], tuple[World, list[Question]]] = {}
+
+    def once(make: Callable[..., list[Question]]) -> Callable[..., list[Question]]:
+        def questions(world: World, *about: object, **more: object) -> list[Question]:
+            if more:
+                return make(world, *about, **more)
+            key = (make, id(world), *about)
+            if key not in made:
+                made[key] = world, make(world, *about)
+            return list(made[key][1])
+
+        return questions
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("questions", "training_questions"):
+            patch.setattr(lab, name, once(getattr(lab, name)))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -27,7 +27,7 @@ Write = Callable[..., Path]
 def write(tmp_path: Path) -> Write:
     """Doubt tells what is wrong from memory; evidence that refuses is wrong, else right."""
 
-    def writing(name: str, n: int = 120, seed: int = 0, signals: bool = True) -> Path:
+    def writing(name: str, n: int = 200, seed: int = 0, signals: bool = True) -> Path:
         draw, lines = random.Random(seed), []
         for number in range(n):
             known, found = draw.random() < 0.5, draw.random() < 0.5
@@ -58,7 +58,7 @@ def as_json(found: Any) -> dict[str, Any]:
 
 
 def test_it_closes_the_gap_that_its_features_can_close(write: Write) -> None:
-    one, other = read(write("one")), read(write("other", seed=1))
+    one, other = read(write("one", 120)), read(write("other", seed=1))
     (apart,) = learn([one], [other], Prices(search=0.05))
     (within,) = learn([one], [], Prices(search=0.05))
     assert within.learnt_on == ()
@@ -137,7 +137,7 @@ def test_the_tokens_of_each_way(write: Write) -> None:
     draw = np.random.default_rng(0)
     tokens = {"draft": 10.0, "search": 0.0, "reading": 50.0}
     known = tuple(Known(f"of {stage}", stage, draw.normal(size=120)) for stage in tokens)
-    base = read(write("one"))
+    base = read(write("one", 120))
     one = replace(base, always=np.ones(base.n), signals=(), known=known, tokens=tokens)
     (found,) = learn([one], [one], Prices(search=0.1, tokens=0.1))
     assert [(step.stage, step.needed > 0) for step in found.steps] == [("draft", True), ("search", True), ("reading", False)]

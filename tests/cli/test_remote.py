@@ -315,8 +315,8 @@ def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Ru
     server = serve(Offer(chat=False))
     out = tmp_path / "made.toml"
     signal = ("--set", "signal=consistency", "--set", "signal.samples=2", "--set", "model.renderer=tagged")
-    arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "10", "--out", str(out))
-    code, said, err = gnothi(*arguments, "--max-tokens", "800")
+    arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "20", "--out", str(out))
+    code, said, err = gnothi(*arguments, "--max-tokens", "1500")
     assert (code, said, out.exists()) == (1, "", False)
     assert f"answers are kept in {out}.runs. Run the same command again" in err
     requests = len(server.requests)

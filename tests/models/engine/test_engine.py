@@ -61,9 +61,7 @@ def expected(llama: Any, tokenizer: Any) -> list[list[str]]:
     return [said(backend.run([request]))[0] for request in REQUESTS]
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"max_rows": 3}, {"max_rows": 1}, {"prefill_tokens": 1}, {"cache_mb": 0}]
-)
+@pytest.mark.parametrize("settings", [{}, {"max_rows": 3}, {"max_rows": 1}, {"prefill_tokens": 1}, {"cache_mb": 0}])
 def test_limits_change_nothing_but_the_batches(
     build: Callable[..., TransformersBackend], expected: list[list[str]], settings: dict[str, int]
 ) -> None:
