@@ -6,7 +6,7 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from benchmarks._data import find_data
+from gnothi import lab
+from gnothi.lab.world import World
+from gnothi.types import Question
 from tests import made_data as made
 from tests import messages
 from tests import preloaded as preloading
@@ -34,14 +37,24 @@ settings.register_profile("long", settings.get_profile("gnothi"), derandomize=Fa
 settings.load_profile("gnothi")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """The modules that tests import are hundreds of thousands of objects that stay: to go through all of them takes half a
+    second, and happens ten times while they are imported. They are left out for good."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture
 def swept() -> Iterator[None]:
-    """What the test leaves is collected at its end, when a coroutine that was never awaited warns; nothing older is looked at,
-    for that takes half a second among all the modules that tests import."""
+    """What the test leaves is collected at its end, when a coroutine that was never awaited warns; nothing older is."""
     gc.freeze()
     yield
     gc.collect()
-    gc.unfreeze()
 
 
 # Real data, which lie beside the project or nowhere, are there for tests that ask for them by the fixture, and for no others.
@@ -52,6 +65,34 @@ REAL_DATA = find_data()
 def _no_data_unasked(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What looks for the folder by itself finds none, on whatever machine: neither a test nor a program that it starts."""
     os.environ["GNOTHI_SHARED"] = str(tmp_path_factory.mktemp("nothing-shared"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A client reads all that the system trusts when it is made, which takes longer than most tests; none of ours needs any."""
+    os.environ["SSL_CERT_DIR"] = str(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _lab_asked_once() -> Iterator[None]:
+    """Commands by the hundred read the same questions of the laboratory: each list is made once."""
+    made: dict[tuple[object, ...], tuple[World, list[Question]]] = {}
+
+    def once(make: Callable[..., list[Question]]) -> Callable[..., list[Question]]:
+        def questions(world: World, *about: object, **more: object) -> list[Question]:
+            if more:
+                return make(world, *about, **more)
+            key = (make, id(world), *about)
+            if key not in made:
+                made[key] = world, make(world, *about)
+            return list(made[key][1])
+
+        return questions
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("questions", "training_questions"):
+            patch.setattr(lab, name, once(getattr(lab, name)))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

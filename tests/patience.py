@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import pytest
+if TYPE_CHECKING:
+    import pytest  # programs that tests start need a tenth of a second less without
 
 PATIENCE = 250.0
 """Seconds. Less than the time-out of a test, so that a failure says what it waited for."""

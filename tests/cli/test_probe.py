@@ -92,7 +92,7 @@ def test_it_says_why_questions_failed(monkeypatch: pytest.MonkeyPatch, gnothi: R
     def train(trouble: Callable[[int], object]) -> tuple[int, str, str]:
         model = Layered(lambda text: trouble(training()[text][0]))
         monkeypatch.setattr(sources, "open_model", lambda *_, **__: Traced(Seeded(model)))
-        return gnothi(*COMMAND, "--out", str(tmp_path / "probe"))
+        return gnothi(*COMMAND, "--out", str(tmp_path / "probe"), "--set", "layers=2", "--set", "prompts=draft")
 
     code, said, err = train(lambda _: True)
     assert (code, said) == (1, "")

@@ -55,7 +55,7 @@ def serve(network: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: P
         yield start
 
 
-def evaluation(out: Path, *arguments: str, method: str = "cot,rag", limit: int = 12) -> tuple[str, ...]:
+def evaluation(out: Path, *arguments: str, method: str = "cot,rag", limit: int = 6) -> tuple[str, ...]:
     return ("eval", "lab", *MODEL, "--method", method, "--limit", str(limit), "--out", str(out), *arguments)
 
 
@@ -66,7 +66,7 @@ def test_an_eval_gives_the_rows_of_the_model_itself(serve: Any, gnothi: Run, tmp
     as_taught = ("--set", "model.renderer=tagged", "--set", "rag.reason=true", "--set", "rag.focus=false")
     code, _, err = gnothi(*evaluation(tmp_path / "there", *as_taught))
     assert (code, err) == (0, "")
-    code, _, _ = gnothi("eval", "lab", "--method", "cot,rag", "--limit", "12", "--out", str(tmp_path / "here"))
+    code, _, _ = gnothi("eval", "lab", "--method", "cot,rag", "--limit", "6", "--out", str(tmp_path / "here"))
     there, here = read_rows(tmp_path / "there"), read_rows(tmp_path / "here")
     assert [row.comparable() for row in there] == [row.comparable() for row in here]
 
@@ -137,19 +137,19 @@ def test_a_key_among_the_settings_is_refused_and_not_repeated(
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     tagged = ("--set", "model.renderer=tagged")
-    arguments = evaluation(tmp_path / "run", *tagged, "--no-cache", "--concurrency", "2", limit=20)
-    code, out, err = gnothi(*arguments, "--max-tokens", "1500")
+    arguments = evaluation(tmp_path / "run", *tagged, "--no-cache", "--concurrency", "2", limit=10)
+    code, out, err = gnothi(*arguments, "--max-tokens", "800")
     assert (code, out) == (1, "")
     kept = len(read_rows(tmp_path / "run"))
-    assert 0 < kept < 40
+    assert 0 < kept < 20
     assert "the budget is spent: " in err
-    assert f"Allow more with --max-tokens. {kept} of 40 answers are kept in {tmp_path / 'run'}" in err
-    assert sum(read + written for read, written in server.api.charged) <= 1500
+    assert f"Allow more with --max-tokens. {kept} of 20 answers are kept in {tmp_path / 'run'}" in err
+    assert sum(read + written for read, written in server.api.charged) <= 800
     assert not any(row.failed for row in read_rows(tmp_path / "run"))
     code, out, err = gnothi(*arguments, "--max-cost", "5", "--set", "model.price_in=1", "--set", "model.price_out=2.5")
     assert (code, err) == (0, "")
     assert ", cost 0.0" in out
-    assert gnothi(*evaluation(tmp_path / "at once", *tagged, limit=20))[0] == 0
+    assert gnothi(*evaluation(tmp_path / "at once", *tagged, limit=10))[0] == 0
     rows = [[row.comparable() for row in read_rows(tmp_path / name)] for name in ("run", "at once")]
     assert rows[0] == rows[1]
 
@@ -240,7 +240,7 @@ def test_judges_behind_an_api_are_charged_kept_and_limited(serve: Any, gnothi: R
 def test_a_utility_reference_by_a_model_behind_an_api(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     arguments = ("train", "utility-reference", "lab-train", *MODEL, "--set", "model.renderer=tagged", "--limit", "6")
-    code, out, err = gnothi(*arguments, "--out", str(tmp_path / "out"), "--concurrency", "2", "--max-tokens", "1500")
+    code, out, err = gnothi(*arguments, "--out", str(tmp_path / "out"), "--concurrency", "2", "--max-tokens", "800")
     assert (code, out) == (1, "")
     assert "the budget is spent: " in err
     assert f"What is finished is kept in {tmp_path / 'out'}" in err

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.datasets import DATASETS, file_formats, load
@@ -189,6 +189,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.builds(

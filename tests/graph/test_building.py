@@ -336,7 +336,7 @@ def test_progress_ends_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert seen[-1] == GraphProgress("arranging", 1.0, 1.0, 20)
 
 
-KILLS = 5
+KILLS = 3
 
 
 def start(out: Path, *sources: Path) -> Stopping:

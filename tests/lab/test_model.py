@@ -204,7 +204,7 @@ async def test_knowledge_of_the_first_hop_lifts_the_second() -> None:
     pytest.importorskip("sentence_transformers", reason="needs the extra 'dense'")
     reranker, world = CrossEncoderReranker.open("lab"), graph()
     places: dict[bool, list[int]] = {True: [], False: []}
-    for question in lab.questions(lab.world(), "two_hop_choice", 20):
+    for question in lab.questions(lab.world(), "two_hop_choice", 12):
         first, second = question.metadata["hops"]
         around = await world.neighbourhood([first["subject"], *question.choices], 2, 100)
         facts = [fact.text for fact in around.facts]
@@ -216,6 +216,6 @@ async def test_knowledge_of_the_first_hop_lifts_the_second() -> None:
             scores = await reranker.score(query(question, internal if knows else ()), facts)
             places[knows].append(sum(score >= scores[facts.index(needed)] for score in scores))
     await reranker.aclose()
-    assert len(places[True]) >= 7
+    assert len(places[True]) >= 4
     with_it, without = (sorted(places[knows])[len(places[knows]) // 2] for knows in (True, False))
     assert with_it * 5 <= without

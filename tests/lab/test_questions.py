@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from gnothi import lab
 from gnothi.lab.language import BY_NAME
-from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind, facts_needed, held_out, questions, right_action
+from gnothi.lab.questions import DEFAULT_MIX, KINDS, Kind, facts_needed, held_out, questions, right_action, training_questions
 from gnothi.types import Question
 
 
@@ -70,9 +70,9 @@ def test_training_questions_share_no_fact_with_the_test_questions() -> None:
     world = lab.world()
     tested = {(hop["subject"], hop["relation"]) for question in questions(world) for hop in question.metadata["hops"]}
     for kind in (None, *KINDS):
-        training = lab.training_questions(world, kind, 300)
+        training = training_questions(world, kind, 300)
         assert len(training) == 300
-        assert training == lab.training_questions(world, kind, 300)
+        assert training == training_questions(world, kind, 300)
         assert not tested & {(hop["subject"], hop["relation"]) for question in training for hop in question.metadata["hops"]}
 
 
@@ -102,7 +102,7 @@ def test_two_hop_choices_are_of_the_right_type_and_name_neither_hop() -> None:
 
 def test_two_hop_choice_is_trained_on_other_facts_and_other_compositions_than_it_is_tested_on() -> None:
     world = lab.world()
-    tested, training = questions(world, "two_hop_choice"), lab.training_questions(world, "two_hop_choice")
+    tested, training = questions(world, "two_hop_choice"), training_questions(world, "two_hop_choice")
     assert not facts_needed(tested) & facts_needed(training)
     for asked, kept in ((tested, True), (training, False)):
         for question in asked:

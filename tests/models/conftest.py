@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.models.tiny import build_model, build_tokenizer
+from gnothi.models.engine import verdicts
+from tests.models.tiny import build_model, build_tokenizer, settled
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +19,12 @@ def tokenizer() -> Any:
 @pytest.fixture(scope="session")
 def llama() -> Any:
     return build_model("llama")
+
+
+@pytest.fixture
+def one_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever opens the same tiny network a hundred times waits for one trial of it."""
+    monkeypatch.setattr(verdicts, "settle", settled)
 
 
 @pytest.fixture

@@ -31,6 +31,8 @@ from tests.messages import refused
 from tests.models.thinking_templates import FAMILIES, Family
 from tests.models.tiny import CONTEXT, build_model, build_tokenizer
 
+pytestmark = pytest.mark.usefixtures("one_trial")
+
 TURN = ({"role": "user", "content": "Who was it?"},)
 TASK = Task("answer", "Answer briefly.", (Demonstration("Who wrote Emma?", "Jane Austen"),), "Answer:")
 PROMPT = Prompt(TASK, "Who was it?")

@@ -19,6 +19,8 @@ from gnothi.testing.conformance.language_model import Network, NetworkConformanc
 from gnothi.types import Decoding, Prompt, Task
 from tests.models.tiny import ARCHITECTURES, CONTEXT, backend_of, build_model
 
+pytestmark = pytest.mark.usefixtures("one_trial")
+
 # A network without windows, and one with; the library's own attention is the same for all others.
 PLAIN = ("llama", "gemma3")
 OTHERS = [name for name in ARCHITECTURES if name not in PLAIN]

@@ -74,9 +74,9 @@ def cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-@pytest.fixture
-def section(tmp_path: Path) -> Section:
-    return load_runs([full(tmp_path / "run")])[0]
+@pytest.fixture(scope="module")
+def section(tmp_path_factory: pytest.TempPathFactory) -> Section:
+    return load_runs([full(tmp_path_factory.mktemp("full") / "run")])[0]
 
 
 def test_csv_says_what_json_says(section: Section, tmp_path: Path) -> None:

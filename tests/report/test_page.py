@@ -124,9 +124,16 @@ def test_no_run() -> None:
     assert "There is no run to show." in self_contained(render([])).text
 
 
-def test_a_full_run(tmp_path: Path) -> None:
-    write_report(load_runs([full(tmp_path / "run")]), tmp_path / "out" / "page.html")
-    page = self_contained((tmp_path / "out" / "page.html").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a full run."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_report(load_runs([full(folder / "run")]), folder / "out" / "page.html")
+    return (folder / "out" / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_full_run(whole: str) -> None:
+    page = self_contained(whole)
     drawings = [attributes["aria-label"] or "" for tag, attributes in page.tags if tag == "svg"]
     assert [label.split(".")[0].split(":")[0] for label in drawings] == [
         "Exact match against the share of questions with a search",
@@ -170,9 +177,8 @@ def test_it_opens_with_what_it_comes_to_and_lists_what_follows(tmp_path: Path) -
     assert [(name, title) for name, title in re.findall(r'<h3 id="(s0-\d+)">(.*?)</h3>', html)] == contents
 
 
-def test_questions_beyond_the_first_are_folded_away(tmp_path: Path) -> None:
-    html = render(load_runs([full(tmp_path / "run")]))
-    before, _, after = html.partition("36 more questions</summary>")
+def test_questions_beyond_the_first_are_folded_away(whole: str, tmp_path: Path) -> None:
+    before, _, after = whole.partition("36 more questions</summary>")
     assert (before.count('class="question"'), after.count('class="question"')) == (25, 36)
     short = render(load_runs([make_run(tmp_path / "short", [row("direct", n) for n in range(26)])]))
     assert "more question" not in short  # one alone is not folded away
@@ -184,14 +190,14 @@ def test_a_picture_that_would_show_one_place_is_left_out(tmp_path: Path) -> None
     assert not [label for tag, one in page.tags if tag == "svg" and "Exact match against" in (label := one["aria-label"] or "")]
 
 
-def test_refusals_and_falsehoods(tmp_path: Path) -> None:
+def test_refusals_and_falsehoods(whole: str, tmp_path: Path) -> None:
     told = [{"answerable": True}, {"answerable": False, "incorrect_answers": ["gold leaf"]}]
     rows = [row("direct", i, answer=("gold", "unknown")[i % 2], metadata=told[i % 2]) for i in range(6)]
     html = render(load_runs([make_run(tmp_path / "run", rows)]))
     page = self_contained(html)
     assert "Refusing what cannot be answered" in page.text
     assert "Correct and incorrect answers" in page.text
-    assert "Refusing" not in self_contained(render(load_runs([full(tmp_path / "other")]))).text
+    assert "Refusing" not in Page(whole).text
 
 
 def test_one_plain_method_and_one_question(tmp_path: Path) -> None:
@@ -276,8 +282,8 @@ def test_what_another_version_wrote_is_named_and_no_raw_record() -> None:
     assert later.title == broken.title == "written by another version of gnothi: see events.jsonl"
 
 
-def test_questions_are_searchable_by_what_they_are(tmp_path: Path) -> None:
-    page = Page(render(load_runs([full(tmp_path / "run")])))
+def test_questions_are_searchable_by_what_they_are(whole: str) -> None:
+    page = Page(whole)
     marks = [
         set((attributes.get("data-marks") or "").split())
         for tag, attributes in page.tags

@@ -5,10 +5,8 @@ import math
 import random
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 import tantivy
 
 from gnothi.protocols import Retriever
@@ -21,9 +19,10 @@ from tests.retrieval import filtered
 
 
 class TestInMemoryConformance(RetrieverConformance):
-    @pytest_asyncio.fixture
-    async def retriever(self) -> AsyncIterator[Retriever]:
-        yield BM25Index.in_memory(CORPUS)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def retriever(cls) -> Retriever:
+        return BM25Index.in_memory(CORPUS)
 
 
 def textbook_bm25(corpus: list[Passage], query: str, k1: float = 1.2, b: float = 0.75) -> dict[str, float]:

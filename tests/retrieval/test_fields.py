@@ -85,9 +85,14 @@ def test_the_authors_search_so(repository: str, path: str) -> None:
 
 
 class TestConformance(RetrieverConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def folder(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return written(tmp_path_factory.mktemp("fields"), CORPUS)
+
     @pytest_asyncio.fixture
-    async def retriever(self, tmp_path: Path) -> AsyncIterator[Retriever]:
-        yield open_index(str(written(tmp_path, CORPUS)))
+    async def retriever(self, folder: Path) -> AsyncIterator[Retriever]:
+        yield open_index(str(folder))
 
 
 def written(folder: Path, passages: list[Passage] | tuple[Passage, ...], fields: str = "best") -> Path:

@@ -41,8 +41,9 @@ def test_every_text_once_and_no_id_twice() -> None:
 
 
 class TestConformance(RetrieverConformance):
-    @pytest.fixture
-    def retriever(self) -> Foreign:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def retriever(cls) -> Foreign:
         from gnothi.retrieval.bm25 import BM25Index
 
         index = BM25Index.in_memory(CORPUS)

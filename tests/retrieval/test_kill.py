@@ -14,14 +14,14 @@ from gnothi.types import Passage
 from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.stopping import Stopping, moments
 
-KILLS = 6
+KILLS = 4
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"
     folder.mkdir()
-    write_jsonl(folder / "corpus.jsonl", made_up(1, 4000))
+    write_jsonl(folder / "corpus.jsonl", made_up(1, 1500))
     for i in range(40):
         (folder / f"note {i}.txt").write_text(f"Note {i}. " * 400)
     return folder
@@ -60,7 +60,7 @@ def test_killed_builds_follow_moves_and_deletions(source: Path, tmp_path: Path) 
     build([source], tmp_path / "killed")
     before = contents(tmp_path / "killed")
 
-    write_jsonl(source / "corpus.jsonl", made_up(2, 2000) + made_up(1, 3000))  # a quarter of the old is gone
+    write_jsonl(source / "corpus.jsonl", made_up(2, 750) + made_up(1, 1125))  # a quarter of the old is gone
     notes.rename(source / "papers")
     for number in range(20, 30):
         (source / f"note {number}.txt").unlink()
@@ -92,7 +92,7 @@ def test_the_previous_index_stays_readable_while_a_killed_build_adds_to_it(sourc
     build([first], out)
     before = contents(out)
     reader = BM25Index.open(out)
-    for _ in range(4):
+    for _ in range(2):
         process = start(source, out)
         for _ in range(chance.randint(1, 6)):
             assert process.go(1)
@@ -102,7 +102,7 @@ def test_the_previous_index_stays_readable_while_a_killed_build_adds_to_it(sourc
         assert contents(out).items() >= before.items()
     start(source, out).finish()
     assert reader.get("note") is None
-    assert len(reader) == len(contents(out)) == len(before) + 4000 + len(list(_notes(out)))
+    assert len(reader) == len(contents(out)) == len(before) + 1500 + len(list(_notes(out)))
 
 
 def _notes(out: Path) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import tantivy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting
@@ -146,6 +146,7 @@ def test_stemmers_leave_other_scripts_alone(language: str) -> None:
     assert chain.analyze(" ".join(others)) == others
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_whatever_is_written_the_normal_form_is_stable_and_text_is_found_by_itself(text: str) -> None:
     once = scripts.normal(text)

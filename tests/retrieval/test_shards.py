@@ -47,10 +47,14 @@ def dealt(folder: Path, passages: Sequence[Passage], shares: Sequence[int]) -> P
 
 
 class TestShardsConformance(RetrieverConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def folder(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return dealt(tmp_path_factory.mktemp("shards"), CORPUS, [i % 3 for i in range(len(CORPUS))])
+
     @pytest_asyncio.fixture
-    async def retriever(self, tmp_path: Path) -> AsyncIterator[Retriever]:
-        dealt(tmp_path, CORPUS, [i % 3 for i in range(len(CORPUS))])
-        yield open_index(f"shards:{tmp_path}")
+    async def retriever(self, folder: Path) -> AsyncIterator[Retriever]:
+        yield open_index(f"shards:{folder}")
 
 
 async def test_a_lock_that_comes_while_the_links_are_removed_is_no_error(

@@ -43,9 +43,14 @@ async def test_a_failed_search_raises_and_leaves_no_event() -> None:
 
 
 class TestRerankedConformance(RetrieverConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def index(cls) -> Retriever:
+        return BM25Index.in_memory(CORPUS, "corpus")
+
     @pytest_asyncio.fixture
-    async def retriever(self) -> AsyncIterator[Retriever]:
-        opened = Reranked(BM25Index.in_memory(CORPUS, "corpus"), FakeReranker())
+    async def retriever(self, index: Retriever) -> AsyncIterator[Retriever]:
+        opened = Reranked(index, FakeReranker())
         yield opened
         await opened.aclose()
 

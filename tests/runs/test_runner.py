@@ -161,11 +161,11 @@ def test_cancelling_keeps_what_is_finished(tmp_path: Path) -> None:
     assert comparable(rows) == comparable(evaluate(tmp_path / "undisturbed", ScriptedMethod()))
 
 
-def test_killed_ten_times_and_resumed_gives_the_same_rows(tmp_path: Path) -> None:
+def test_killed_and_resumed_gives_the_same_rows(tmp_path: Path) -> None:
     long_run(tmp_path / "undisturbed")
     out, chance = tmp_path / "killed", random.Random(5)
     before = 0
-    for number in moments(120, 10):
+    for number in moments(120, 5):
         process = Stopping(scripted.__name__, str(out))
         assert process.go(number)
         process.kill(chance.uniform(0, 0.02))

@@ -101,11 +101,11 @@ async def test_plain_tools_and_what_front_ends_send_besides_are_ignored() -> Non
         assert found.json()["choices"][0]["message"]["content"] == "Ada Bram"
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"model": NaN'])
-async def test_a_body_that_is_no_json_object(body: bytes) -> None:
+async def test_a_body_that_is_no_json_object() -> None:
     async with served(methods=("direct",)) as server:
-        found = await server.http.post("/v1/chat/completions", content=body)
-        assert (found.status_code, error_of(found)["code"]) == (400, "invalid_json")
+        for body in (b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"model": NaN'):
+            found = await server.http.post("/v1/chat/completions", content=body)
+            assert (found.status_code, error_of(found)["code"]) == (400, "invalid_json"), body[:9]
 
 
 async def test_a_body_of_a_megabyte() -> None:

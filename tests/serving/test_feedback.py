@@ -116,8 +116,8 @@ async def test_drift_is_told_in_metrics_and_models() -> None:
         registry = CollectorRegistry()
         drifts = Drifts(service, registry)
         assert drifts.of(service.setups["direct"]) is None
-        drifts._found["seakr"]._size = 40
-        for _ in range(40):
+        drifts._found["seakr"]._size = 20
+        for _ in range(20):
             await asked(server, KNOWN)
         said = drifts.of(setup)
         assert said is not None

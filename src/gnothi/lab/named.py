@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 
 from gnothi import lab
 from gnothi.datasets.registry import DataSet
@@ -41,9 +41,19 @@ def spec(name: str, argument: str) -> str:
 
 
 def _index(argument: str) -> Retriever:
+    return _made(argument) if argument else _built_in()
+
+
+def _made(argument: str) -> Retriever:
     from gnothi.retrieval.bm25 import BM25Index
 
     return BM25Index.in_memory(lab.passages(lab.world(argument)), spec(NAME, argument))
+
+
+@cache
+def _built_in() -> Retriever:
+    """Made once: commands of one process, and the set-ups of a server, open it again and again."""
+    return _made("")
 
 
 def _graph(argument: str) -> KnowledgeGraph:

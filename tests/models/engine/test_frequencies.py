@@ -17,6 +17,8 @@ from gnothi.models.settings import Attention
 from gnothi.types import Attended, ContinuationScore, Decoding, Prompt, PromptStates, Samples, StateSpec, Task
 from tests.models.tiny import CONTEXT, VOCABULARY, backend_of, build_model
 
+pytestmark = pytest.mark.usefixtures("one_trial")
+
 LIMIT = 40
 SEED = 6  # none of its samples is neither a short text nor a long one
 TASK = Task("answer")

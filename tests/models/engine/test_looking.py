@@ -20,6 +20,8 @@ from gnothi.testing.conformance.language_model import GREEDY, PROMPTS
 from gnothi.types import Passage, Prompt, PromptStates, Samples, StateSpec, Task
 from tests.models.tiny import backend_of
 
+pytestmark = pytest.mark.usefixtures("one_trial")
+
 PLACES = (StateSpec(1, "residual", "predicting"), StateSpec(0, "ffn", "predicting"))
 LOOKS: list[Request] = [Look(prompt, PLACES) for prompt in PROMPTS]
 

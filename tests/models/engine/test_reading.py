@@ -18,6 +18,8 @@ from gnothi.models.settings import Attention
 from gnothi.types import Decoding, Passage, Prompt, Samples, StateSpec, Task
 from tests.models.tiny import ARCHITECTURES, backend_of, build_model
 
+pytestmark = pytest.mark.usefixtures("one_trial")
+
 ANSWER = Task("answer")
 SHORT = Prompt(ANSWER, "who is w1 ?")
 PATHS: list[Attention] = ["forked", "repeated"]

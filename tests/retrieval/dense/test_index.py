@@ -30,13 +30,20 @@ from tests.retrieval.dense import words
 from tests.retrieval.documents import made_up
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the conformance corpus, which nobody changes."""
+    path = tmp_path_factory.mktemp("filled") / "index"
+    words.embedded(path, CORPUS)
+    return path
+
+
 class TestDense(RetrieverConformance):
     lexical = False
 
     @pytest_asyncio.fixture
-    async def retriever(self, tmp_path: Path) -> AsyncIterator[Retriever]:
-        words.embedded(tmp_path / "index", CORPUS)
-        index = DenseIndex.open(tmp_path / "index", words.questions)
+    async def retriever(self, filled: Path) -> AsyncIterator[Retriever]:
+        index = DenseIndex.open(filled, words.questions)
         yield index
         await index.aclose()
 
@@ -53,10 +60,8 @@ class _HybridConformance(RetrieverConformance):
     by: Fusion
 
     @pytest_asyncio.fixture
-    async def retriever(self, tmp_path: Path) -> AsyncIterator[Retriever]:
-        path = tmp_path / "index"
-        words.embedded(path, CORPUS)
-        hybrid = Hybrid(BM25Index.open(path), DenseIndex.open(path, words.questions), self.by, "hybrid")
+    async def retriever(self, filled: Path) -> AsyncIterator[Retriever]:
+        hybrid = Hybrid(BM25Index.open(filled), DenseIndex.open(filled, words.questions), self.by, "hybrid")
         yield hybrid
         await hybrid.aclose()
 

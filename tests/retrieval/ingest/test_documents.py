@@ -188,19 +188,19 @@ def test_xhtml_in_its_declared_encoding(tmp_path: Path) -> None:
 
 
 HOSTILE = {
-    "attributes": "<a " + "".join(f"x{i} " for i in range(600_000)) + ">word",
-    "equal attributes": "<a " + "x " * 2_000_000 + ">word",
-    "open tag": "<p>word<a " + "x " * 2_000_000,
-    "nested": "<div>" * 500_000 + "word",
-    "inline": "<b>" * 500_000 + "word",
-    "tables": "<table><tr><td>" * 100_000 + "word",
-    "less than": "word<p>" + "<" * 1_000_000,
-    "comments": "word" + "<!--" * 1_000_000,
-    "declarations": "word" + "<!" * 1_000_000,
-    "sections": "word" + "<![CDATA[" * 300_000,
-    "ends": "word" + "</x" * 1_000_000,
-    "quotes": "word" + '<a "' * 1_000_000,
-    "references": "word " + "&" * 1_000_000,
+    "attributes": "<a " + "".join(f"x{i} " for i in range(200_000)) + ">word",
+    "equal attributes": "<a " + "x " * 700_000 + ">word",
+    "open tag": "<p>word<a " + "x " * 700_000,
+    "nested": "<div>" * 170_000 + "word",
+    "inline": "<b>" * 170_000 + "word",
+    "tables": "<table><tr><td>" * 35_000 + "word",
+    "less than": "word<p>" + "<" * 350_000,
+    "comments": "word" + "<!--" * 350_000,
+    "declarations": "word" + "<!" * 350_000,
+    "sections": "word" + "<![CDATA[" * 100_000,
+    "ends": "word" + "</x" * 350_000,
+    "quotes": "word" + '<a "' * 350_000,
+    "references": "word " + "&" * 350_000,
 }
 
 
@@ -209,12 +209,12 @@ HOSTILE = {
 def test_hostile_html_is_read_at_once(tmp_path: Path, kind: str) -> None:
     before = time.thread_time()
     assert "word" in titled(tmp_path / "a.html", HOSTILE[kind])[0][1]
-    # A second or two of a processor, whatever else it has to do; the parser of the standard library takes minutes.
-    assert time.thread_time() - before < 20
+    # Half a second of a processor, whatever else it has to do; the parser of the standard library takes minutes.
+    assert time.thread_time() - before < 8
 
 
 def test_a_large_page_is_read_whole_in_pieces(tmp_path: Path) -> None:
-    words = [f"Word{i}." if i % 9 else f"word{i}" for i in range(300_000)]
+    words = [f"Word{i}." if i % 9 else f"word{i}" for i in range(100_000)]
     for markup in ("<p>" + " ".join(words), "<p>".join(words), "<b>" + "</b> <b>".join(words)):
         found = titled(tmp_path / "a.html", markup)
         assert " ".join(text for _, text in found).split() == words

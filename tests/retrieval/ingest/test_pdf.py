@@ -263,8 +263,10 @@ def test_more_pages_than_a_file_can_hold_are_refused(tmp_path: Path) -> None:
 def test_a_stream_that_unpacks_to_gigabytes_is_refused_and_the_next_file_is_read(tmp_path: Path) -> None:
     import zlib
 
-    packer = zlib.compressobj(9)
-    bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(600)) + packer.flush()
+    packer = zlib.compressobj(9, wbits=-15)
+    bomb = b"\x78\xda" + 600 * (
+        packer.compress(b" " * (1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    )  # a stream's head, and blocks
     writer = pypdf.PdfWriter(make_pdf(tmp_path / "plain.pdf", [["Words."]]))
     stream = pypdf.generic.EncodedStreamObject()
     stream._data = bomb

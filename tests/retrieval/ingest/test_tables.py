@@ -82,9 +82,10 @@ def test_tables_of_markdown(tmp_path: Path, markdown: str, said: list[str]) -> N
 
 
 def test_a_table_of_markdown_that_is_cut_keeps_its_heads(tmp_path: Path) -> None:
-    body = "".join(f"| Station{i} | {i} m |\n" for i in range(30_000))
+    body = "".join(f"| Station{i} | {i} m |\n" for i in range(12_000))
+    assert len(body) > 1 << 18
     found = titled(tmp_path / "a.md", "| Station | Height |\n|---|---|\n" + body)
-    assert [text for _, text in found] == [f"Station: Station{i}; Height: {i} m" for i in range(30_000)]
+    assert [text for _, text in found] == [f"Station: Station{i}; Height: {i} m" for i in range(12_000)]
 
 
 @pytest.mark.parametrize(

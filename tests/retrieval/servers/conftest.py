@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -57,26 +58,39 @@ def lucene(request: pytest.FixtureRequest, fakes: Callable[..., Fake], tmp_path:
     return Lucene(tmp_path, fakes(request.param))
 
 
-@pytest.fixture(
-    params=[
-        *ENGINES,
-        pytest.param("lancedb", marks=LANCE),
-        pytest.param("postgres", marks=[NEEDED, pytest.mark.slow]),
-    ]
-)
-def backend(request: pytest.FixtureRequest, fakes: Callable[..., Fake], tmp_path: Path) -> Backend:
+BACKENDS = [*ENGINES, pytest.param("lancedb", marks=LANCE), pytest.param("postgres", marks=[NEEDED, pytest.mark.slow])]
+
+
+def _backend(request: pytest.FixtureRequest, fakes: Callable[[str], Fake], folder: Path) -> Backend:
     if request.param == "lancedb":
-        return Lance(tmp_path)
+        return Lance(folder)
     if request.param == "postgres":
-        return Postgres(tmp_path, request.getfixturevalue("engine"))
-    return Lucene(tmp_path, fakes(request.param))
+        return Postgres(folder, request.getfixturevalue("engine"))
+    return Lucene(folder, fakes(request.param))
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, fakes: Callable[..., Fake], tmp_path: Path) -> Backend:
+    return _backend(request, fakes, tmp_path)
+
+
+@pytest.fixture(scope="class", params=BACKENDS)
+def standing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    """One that all tests of a class read."""
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        _encoded(patch)
+        yield _backend(request, lambda name: stack.enter_context(closing(Fake(name))), tmp_path_factory.mktemp("standing"))
+
+
+def _encoded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Encoding, "questions", lambda _: words.questions)
+    patch.setattr(Encoding, "passages", lambda _: words.passages)
 
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     """An encoder that needs no weights."""
-    monkeypatch.setattr(Encoding, "questions", lambda _: words.questions)
-    monkeypatch.setattr(Encoding, "passages", lambda _: words.passages)
+    _encoded(monkeypatch)
 
 
 @pytest.fixture

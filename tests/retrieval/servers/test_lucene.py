@@ -473,11 +473,11 @@ def test_answers_to_notes_that_say_nothing_are_asked_for_again(lucene: Lucene, t
     fake = lucene.fake
     fake.faults, fake.share = (fault,), 0.5
     write_jsonl(tmp_path / "passages.jsonl", PASSAGES[:20])
-    for seed in range(8):
+    for seed in range(3):
         fake.chance.seed(seed)
         assert build([tmp_path / "passages.jsonl"], lucene.spec("noted")).passages == 20
         fake.shelves.clear()
-    assert fake.met[fault] > 20
+    assert fake.met[fault] > 7
 
 
 def test_two_fields_as_beir_searches_them() -> None:

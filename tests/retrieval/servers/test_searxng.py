@@ -39,6 +39,7 @@ class Fake:
     pages: dict[str, Page] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, list[str]], dict[str, str]]] = field(default_factory=list)
     url: str = ""
+    ranking: tuple[tuple[Passage, ...], BM25Index] | None = None
 
     def reply(self, target: str, headers: dict[str, str]) -> Page:
         parts = urlsplit(target)
@@ -51,7 +52,9 @@ class Fake:
         if query["format"] != ["json"]:
             return 200, {"Content-Type": "text/html"}, b"<html>results</html>"
         start = (int(query["pageno"][0]) - 1) * ON_A_PAGE
-        found = BM25Index.in_memory(self.passages).search_blocking(query["q"][0], start + ON_A_PAGE)[start:]
+        if not self.ranking or self.ranking[0] is not self.passages:
+            self.ranking = self.passages, BM25Index.in_memory(self.passages)
+        found = self.ranking[1].search_blocking(query["q"][0], start + ON_A_PAGE)[start:]
         rows = [{"url": one.passage.id, "title": one.passage.title, "content": one.passage.text, "score": 1} for one in found]
         return 200, {"Content-Type": "application/json"}, json.dumps({"query": query["q"][0], "results": rows}).encode()
 

@@ -60,11 +60,22 @@ def refused_by(backend: Backend, kind: type[Exception]) -> AbstractContextManage
 
 
 class Conformance(RetrieverConformance):
+    """On one index for all tests of a class, which write nothing."""
+
     more = ""
 
+    @classmethod
+    def build(cls, backend: Backend) -> str:
+        return built(backend, more=cls.more)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def spec(cls, standing: Backend) -> str:
+        return cls.build(standing)
+
     @pytest.fixture
-    async def retriever(self, backend: Backend, encoded: None) -> AsyncIterator[Retriever]:  # noqa: ARG002
-        retriever = open_index(built(backend, more=self.more))
+    async def retriever(self, spec: str) -> AsyncIterator[Retriever]:
+        retriever = open_index(spec)
         yield retriever
         await retriever.aclose()
 
@@ -94,13 +105,11 @@ class TestTwoTables(Conformance):
 
     expected: Mapping[str, str] = MappingProxyType({key: EXPECTED[key] for key in (HERON, "naïve quoted text")})
 
-    @pytest.fixture
-    async def retriever(self, backend: Backend) -> AsyncIterator[Retriever]:
+    @classmethod
+    def build(cls, backend: Backend) -> str:
         built(backend, CORPUS[:3], "one")
         built(backend, CORPUS[3:], "two")
-        retriever = open_index(backend.described("one", "two"))
-        yield retriever
-        await retriever.aclose()
+        return backend.described("one", "two")
 
 
 @pytest.mark.slow
@@ -109,13 +118,11 @@ class TestTwoTablesOfVectors(Conformance):
 
     lexical = False
 
-    @pytest.fixture
-    async def retriever(self, backend: Backend, encoded: None) -> AsyncIterator[Retriever]:  # noqa: ARG002
+    @classmethod
+    def build(cls, backend: Backend) -> str:
         for table, part in (("one", CORPUS[::2]), ("two", CORPUS[1::2])):
             built(backend, part, table, ENCODED)
-        retriever = open_index(backend.described("one", "two", more=f'{ENCODED}by = "vectors"'))
-        yield retriever
-        await retriever.aclose()
+        return backend.described("one", "two", more=f'{ENCODED}by = "vectors"')
 
 
 # Tables of others, and what does not fit.
