@@ -1,4 +1,4 @@
-"""Settings: dataclass defaults < TOML file < environment < ``--set key=value``.
+"""Settings: dataclass defaults < a calibration < TOML file < environment < ``--set key=value``.
 
 A setting is a dataclass field whose type is plain data (int, float, bool, str, Path, Literal, Optional, tuple) or a dataclass
 of such fields, reached with a dot: the field's name, or its ``section`` (``signal.layer``). Fields of other types are resources
@@ -39,8 +39,8 @@ _PLAIN = (str, bool, int, float, list, tuple, dict, types.NoneType)
 
 class Given(NamedTuple):
     """A value as someone gave it (text, or what TOML read) and where, for error messages. Of two values for one thing that of
-    the higher ``layer`` counts: a file's (0), the environment's (1), the command line's or a keyword's (2), and above all of
-    them what a command itself decides."""
+    the higher ``layer`` counts: a calibration's (-1), a file's (0), the environment's (1), the command line's or a keyword's
+    (2), and above all of them what a command itself decides."""
 
     value: object
     source: str
@@ -62,12 +62,14 @@ class Named:
 
 
 class Setting(NamedTuple):
-    """One settable field: dotted key, type, default (``dataclasses.MISSING`` when it must be given) and help text."""
+    """One settable field: dotted key, type, default (``dataclasses.MISSING`` when it must be given) and help text. ``typed``:
+    a user gives it; else only calibrations and the files of runs do, and it is not listed."""
 
     key: str
     annotation: Any
     default: Any
     help: str = ""
+    typed: bool = True
 
     @property
     def type_name(self) -> str:
@@ -244,7 +246,8 @@ def _settings_of(cls: type, prefix: str) -> Mapping[str, Setting]:
         if not item.init:
             continue
         if _is_plain(annotation):
-            found[key] = Setting(key, annotation, _default(item), str(item.metadata.get("help", "")))
+            help, typed = str(item.metadata.get("help", "")), bool(item.metadata.get("typed", True))
+            found[key] = Setting(key, annotation, _default(item), help, typed)
         elif isinstance(annotation, type) and is_dataclass(annotation) and (nested := _default(item)) is not MISSING:
             for inner, setting in _settings_of(annotation, f"{key}.").items():
                 found[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))
@@ -286,9 +289,10 @@ def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: st
     """``given`` as typed values. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
     values = {}
     for key, value in given.items():
-        raw, source, _ = value if isinstance(value, Given) else Given(value, "")
-        if key not in settings:
-            raise UnknownName(f"setting of {kind}" + (f" (from {source})" if source else ""), key, settings)
+        raw, source, layer = value if isinstance(value, Given) else Given(value, "")
+        if key not in settings or (layer in (1, 2) and not settings[key].typed):
+            valid = [name for name, setting in settings.items() if setting.typed]
+            raise UnknownName(f"setting of {kind}" + (f" (from {source})" if source else ""), key, valid)
         values[key] = convert(raw, settings[key].annotation, key, source)
     return values
 
@@ -338,6 +342,12 @@ class Settings:
     """What was given over all layers, by dotted key; the strongest layer has won already."""
 
     given: Mapping[str, Given] = field(default_factory=dict)
+
+    def over(self, beneath: Mapping[str, Given]) -> Settings:
+        """With those ``beneath``, which count where their layer is no lower."""
+        given = self.given
+        counting = {key: one for key, one in beneath.items() if key not in given or given[key].layer <= one.layer}
+        return Settings({**given, **counting})
 
     def section(self, name: str) -> dict[str, Given]:
         """The keys under ``name.``, without it."""

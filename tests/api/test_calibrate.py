@@ -10,6 +10,7 @@ import pytest
 import gnothi
 from gnothi.calibration.file import read
 from gnothi.errors import PromiseRefused
+from gnothi.models.identity import identify
 from gnothi.testing.model import Scripted
 from tests.cli.test_calibrate import teach
 from tests.command_line import Run
@@ -91,3 +92,14 @@ def test_every_signal_and_the_best_one(scripted: Scripted, gnothi_run: Run, tmp_
         chosen = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.05, signal="perplexity")
     assert kept(made) == kept(held) == kept(read(tmp_path / "typed.toml"))
     assert chosen.signal == "perplexity"
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_calibration_says_all_that_it_takes() -> None:
+    """Method, signal, threshold and settings; a keyword is one of that method's."""
+    made = gnothi.Calibration(
+        "panel", "consistency", 0.5, identify("lab"), "some", 100, "em", "", settings={"signal.samples": 3}
+    )
+    with gnothi.open(calibration=made, filter="uncertainty") as rag:
+        assert (rag.method, rag.settings["gate"], rag.settings["signal.samples"]) == ("compose", "consistency", 3)
+        assert rag.know("Who directed The Amber Harbour?").threshold == 0.5

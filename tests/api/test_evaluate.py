@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import gnothi
+from gnothi.api.given import request_of
+from gnothi.config import Settings, to_toml
 from gnothi.errors import InvalidSetting
 from gnothi.runs.folder import read_config, read_rows
 from gnothi.session.watch import Watch
@@ -105,6 +107,18 @@ def test_a_run_is_repeated_from_its_record(tmp_path: Path) -> None:
     first = gnothi.evaluate("lab", "rag", tmp_path / "one", limit=3, settings={"k": 2})
     again = gnothi.evaluate("lab", "rag", tmp_path / "two", limit=3, config=first.path / "config.toml")
     assert rows(again.path) == rows(first.path)
+    with gnothi.open(config=first.path / "config.toml") as rag:
+        assert (rag.method, rag.settings["k"], rag.plan.sources.index) == ("rag", 2, "lab")
+
+
+def test_the_record_of_a_run_says_what_it_asked_and_searched(tmp_path: Path) -> None:
+    said = {"dataset.fingerprint": "", "methods": ["rag"], "model.name": "openai:some", "index": "mine", "graph": "none"}
+    (tmp_path / "config.toml").write_text(to_toml(said), "utf-8")
+    nothing = dict.fromkeys(("model", "index", "graph", "calibration", "budget"))
+    asked = {**nothing, "ignore_mismatch": False, "config": tmp_path / "config.toml"}
+    request = request_of(asked, None, Settings())
+    assert (request.model, request.index, request.graph) == ("openai:some", "mine", None)
+    assert request_of({**asked, "model": "lab"}, None, Settings()).model == "lab"
 
 
 @pytest.mark.usefixtures("scripted")

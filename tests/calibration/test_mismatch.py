@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 from gnothi import methods
+from gnothi.calibration import layer
 from gnothi.calibration.file import Calibration, read, write
-from gnothi.calibration.mismatch import calibrated, chosen_on
+from gnothi.calibration.mismatch import chosen_on
 from gnothi.config import read_settings
-from gnothi.errors import InvalidSetting, OtherModel
-from gnothi.methods.planned import PlannedMethod, plan_methods
+from gnothi.errors import InvalidSetting, OtherModel, UnknownName
+from gnothi.methods.planned import PlannedMethod
 from gnothi.methods.steps.gating import scores_depend_on
 from gnothi.models.identity import identify
 from gnothi.models.settings import ModelSettings
-from gnothi.session.plan import Request, resolve
+from gnothi.session.plan import Request, form_of, resolve
 from gnothi.signals.probe_folder import HEADER, LAB_FOLDER, WEIGHTS
 from tests.cli.test_calibrate import teach
 from tests.command_line import Json, Run
@@ -36,8 +37,10 @@ def calibration_of(path: Path, signal: str = "gram", settings: Mapping[str, Any]
     return path
 
 
-def used(path: Path, method: str, *given: str) -> tuple[tuple[PlannedMethod, ...], list[str]]:
-    return calibrated(plan_methods([method], read_settings(overrides=given)), read(path), "lab", False)
+def used(path: Path, methods: str, *given: str, ignoring: bool = False) -> tuple[tuple[PlannedMethod, ...], tuple[str, ...]]:
+    settings = read_settings(overrides=given)
+    plan = resolve(Request(methods.split(","), settings=settings, calibration=read(path), ignore_mismatch=ignoring))
+    return plan.methods, plan.told
 
 
 def worded(path: Path) -> Path:
@@ -68,9 +71,9 @@ def test_scores_depend_on_what_their_signal_reads(signal: str, wanted: set[str])
 def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> None:
     made = calibration_of(tmp_path / "made.toml", settings={"signal.layer": None, "form": "simple"})
     assert read(made).settings == {"signal.layer": "none", "form": "simple"}
-    assert used(made, "compose", "gate=gram")[1]
+    assert used(made, "compose")[1]
     with refused(InvalidSetting):
-        used(made, "compose", "gate=gram", "signal.layer=0")
+        used(made, "compose", "signal.layer=0")
 
 
 @pytest.mark.parametrize(
@@ -78,16 +81,15 @@ def test_another_layer_than_the_default_one_is_another_score(tmp_path: Path) -> 
     [
         ({"form": "simple", "samples": 20}, "compose", ["gate=gram"]),
         ({"form": "multi_hop"}, "compose", ["gate=gram"]),
-        ({"form": "simple"}, "seakr", []),
-        ({}, "seakr", []),  # recorded outcomes are of whole replies
+        ({"form": "simple"}, "seakr", ["form=multi_hop"]),
+        ({}, "seakr", ["form=multi_hop"]),  # recorded outcomes are of whole replies
         ({"tries": 5, "temperature": 1.0}, "seakr", ["form=simple", "signal=consistency"]),
-        ({"form": "simple"}, "keqa", []),
     ],
 )
 def test_scores_of_sentences_are_none_of_whole_replies(
     tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str]
 ) -> None:
-    signal = "consistency" if method == "keqa" or "signal=consistency" in given else "gram"
+    signal = "consistency" if "signal=consistency" in given else "gram"
     made = calibration_of(tmp_path / "made.toml", signal, settings)
     with refused(InvalidSetting):
         used(made, method, *given)
@@ -95,7 +97,12 @@ def test_scores_of_sentences_are_none_of_whole_replies(
 
 @pytest.mark.parametrize(
     ("settings", "method", "given"),
-    [({}, "compose", ["gate=gram"]), ({"form": "simple"}, "seakr", ["form=simple"]), ({"form": "multi_hop"}, "seakr", [])],
+    [
+        ({}, "compose", []),
+        ({}, "seakr", []),
+        ({"form": "simple"}, "seakr", []),
+        ({"form": "multi_hop"}, "seakr", ["signal=gram"]),
+    ],
 )
 def test_the_same_form_will_do(tmp_path: Path, settings: Mapping[str, Any], method: str, given: list[str]) -> None:
     assert used(calibration_of(tmp_path / "made.toml", "gram", settings), method, *given)[1]
@@ -109,18 +116,31 @@ def test_a_rule_for_stopping_early_comes_with_its_threshold(tmp_path: Path) -> N
     assert method.gate is not None
     assert "signal.stopping" not in method.gate.settings  # scores of all samples do not depend on it
     assert "drawing samples until it is decided" in told
-    plain = calibration_of(tmp_path / "plain.toml", settings={"form": "multi_hop"})
-    assert used(plain, "seakr")[0][0].values["signal.stopping"] is None
-    for path, own in ((made, "none"), (plain, rule)):
+    with refused(UnknownName):  # nobody types it
+        used(made, "seakr", f"signal.stopping={rule}")
+
+
+@pytest.mark.parametrize("rule", [None, "4: -4.0 -2.0 0.5"])
+def test_what_was_chosen_is_above_what_the_file_of_a_run_says(tmp_path: Path, rule: str | None) -> None:
+    made = read(calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop", "signal.samples": 20}, stopping=rule))
+    config = tmp_path / "config.toml"
+
+    def repeated(text: str, calibration: Calibration | None) -> tuple[float, str | None]:
+        config.write_text(f'[seakr]\nthreshold = -5.0\nsignal.stopping = "2: -4.0 -2.0 0.5"\n{text}', "utf-8")
+        (method,) = resolve(Request(["seakr"], settings=read_settings(config), calibration=calibration)).methods
+        return method.values["threshold"], method.values["signal.stopping"]
+
+    assert repeated("", None) == (-5.0, "2: -4.0 -2.0 0.5")
+    assert repeated("signal.samples = 20\n", made) == (-3.0, rule)
+    for text in ("signal.samples = 10\n", 'form = "simple"\n', 'signal.name = "consistency"\n'):
         with refused(InvalidSetting):
-            used(path, "seakr", f"signal.stopping={own}")
-    for own in ("none", rule):
-        given = plan_methods(["seakr"], read_settings(overrides=[f"signal.stopping={own}"]))
-        assert calibrated(given, read(made), "lab", True)[0][0].values["signal.stopping"] == (None if own == "none" else rule)
+            repeated(text, made)
 
 
-def test_the_panels_scores_are_those_of_a_gate(scripted: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path) -> None:
-    """Also where the panel was given a probe, and the gate has another signal."""
+def test_the_panels_choice_is_a_gate_with_no_further_option(
+    scripted: Any, gnothi: Run, gnothi_json: Json, tmp_path: Path
+) -> None:
+    """Also where the panel was given a probe, and chose another signal."""
     known = teach(scripted)
     run, out = str(tmp_path / "run"), str(tmp_path / "made.toml")
     probe = worded(tmp_path / "probe")
@@ -135,17 +155,16 @@ def test_the_panels_scores_are_those_of_a_gate(scripted: Any, gnothi: Run, gnoth
         "40",
     )
     assert gnothi("eval", "lab:one_hop", *panel, "--out", run)[0] == 0
-    for measured, settings in (
-        ("gram", ("signal.samples=4",)),
-        ("perplexity", ()),
-        ("question", (f"signal.probe={probe}",)),
-        ("gram.residual", ("signal.samples=4", "signal.site=residual")),
+    for measured, told in (
+        ("gram", "gram (signal.samples = 4)"),
+        ("perplexity", "perplexity"),
+        ("question", f"question (signal.probe = {probe})"),
+        ("gram.residual", "gram (signal.samples = 4, signal.site = residual)"),
     ):
         gnothi_json("calibrate", run, "--signal", measured, "--out", out)
-        signal = measured.partition(".")[0]
-        given = [part for one in (f"gate={signal}", *settings) for part in ("--set", one)]
-        code, _, err = gnothi("ask", known[0], "--method", "compose", *given, "--calibration", out)
-        assert (code, f"for {signal}, calibrated on 40 questions of lab:one_hop" in err) == (0, True), err
+        for method in ((), ("--method", "compose")):
+            code, _, err = gnothi("ask", known[0], *method, "--calibration", out)
+            assert (code, f"for {told}, calibrated on 40 questions of lab:one_hop" in err) == (0, True), err
 
 
 @pytest.mark.parametrize(
@@ -159,7 +178,49 @@ def test_the_panels_scores_are_those_of_a_gate(scripted: Any, gnothi: Run, gnoth
 )
 def test_what_a_threshold_rests_on_is_said_where_it_is_used(tmp_path: Path, failures: int, answers_of: str, told: str) -> None:
     made = calibration_of(tmp_path / "made.toml", failures=failures, answers_of=answers_of)
-    assert used(made, "compose", "gate=gram")[1] == [f"compose: threshold -3 for gram, {told}"]
+    assert used(made, "compose")[1] == (f"compose: threshold -3 for gram, {told}",)
+
+
+@pytest.mark.parametrize(
+    ("made_with", "methods", "given", "users"),
+    [
+        ("panel", "cot,rag,compose", [], "compose"),
+        ("panel", "seakr,compose,direct", [], "seakr compose"),  # none was made with it: every gate that could have the signal
+        ("panel", "skill_rag,compose", ["compose.gate=gram"], "compose"),  # the user said which
+        ("panel", "seakr,compose", ["compose.gate=always"], "seakr"),
+        ("seakr", "seakr,compose,rag", [], "seakr"),  # it is that method's
+        ("seakr", "seakr,compose", ["gate=gram"], "seakr compose"),
+        ("compose", "compose,skill_rag", [], "compose"),
+        ("compose", "skill_rag,rag", [], "skill_rag"),
+        ("panel", "seakr", ["signal=perplexity"], ""),
+        ("panel", "compose", ["gate=never"], ""),
+        ("compose", "keqa,compose", ["gate=gram"], "compose"),
+        ("panel", "keqa,rag", [], ""),
+    ],
+)
+def test_which_methods_a_calibration_is_for(tmp_path: Path, made_with: str, methods: str, given: list[str], users: str) -> None:
+    made = replace(read(calibration_of(tmp_path / "made.toml", settings={"form": "simple"})), method=made_with)
+    write(made, tmp_path / "made.toml")
+    if not users:
+        with refused(InvalidSetting):
+            used(tmp_path / "made.toml", methods, *given)
+        return
+    planned, told = used(tmp_path / "made.toml", methods, *given)
+    assert [line.partition(":")[0] for line in told] == users.split()
+    for one in planned:
+        gate = one.gate
+        taken = gate is not None and (gate.signal, gate.threshold) == ("gram", -3.0)
+        assert taken is (one.name in users.split())
+
+
+def test_what_a_user_gives_counts_where_a_mismatch_is_ignored(tmp_path: Path) -> None:
+    made = calibration_of(tmp_path / "made.toml", settings={"signal.samples": 4, "signal.layer": 1, "form": "simple"})
+    with refused(InvalidSetting):
+        used(made, "compose", "samples=8")
+    ((method,), _) = used(made, "compose", "compose.samples=8", ignoring=True)
+    assert (method.values["signal.samples"], method.values["signal.layer"], method.values["gate"]) == (8, 1, "gram")
+    with refused(InvalidSetting):
+        used(made, "compose", "gate_threshold=2", ignoring=True)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +257,7 @@ def test_the_model_computes_as_it_was_calibrated(
     file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, precision=precision)
     assert read(file).precision == precision
     overrides = () if given == "auto" else (f"model.dtype={given}",)
-    request = Request(settings=read_settings(overrides=overrides), calibration=file, ignore_mismatch=ignore_mismatch)
+    request = Request(settings=read_settings(overrides=overrides), calibration=read(file), ignore_mismatch=ignore_mismatch)
     if opened is None:
         with refused(OtherModel):
             resolve(request)
@@ -230,10 +291,35 @@ def test_prompts_have_the_form_that_was_calibrated(
     file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, form={key: was} if was else {})
     assert read(file).form == ({key: was} if was else {})
     request = Request(
-        settings=read_settings(overrides=(f"model.{key}={given}",)), calibration=file, ignore_mismatch=ignore_mismatch
+        settings=read_settings(overrides=(f"model.{key}={given}",)), calibration=read(file), ignore_mismatch=ignore_mismatch
     )
     if other:
         with refused(OtherModel):
             resolve(request)
     else:
         resolve(request)
+
+
+def test_prompts_are_written_as_they_were_calibrated_where_nobody_says_otherwise(tmp_path: Path) -> None:
+    form = {"thinking": "off", "demonstrations": "skill-rag", "passages": "text"}
+    file = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, form=form)
+    plan = resolve(Request(calibration=read(file)))
+    assert form_of("lab", plan.models) == {"renderer": "auto"} | form
+    assert plan.settings.section("model").keys() == {"demonstrations", "passages"}  # a run records them
+    assert form_of("lab", resolve(Request(calibration=read(file), ignore_mismatch=True)).models)["passages"] == "titled"
+
+
+def test_the_model_is_the_calibrations_where_nobody_names_one(tmp_path: Path) -> None:
+    made = Calibration("compose", "consistency", 0.5, identify("openai:some"), "some", 100, "em", "")
+    plan = resolve(Request(index="lab", calibration=made))
+    assert (plan.sources.model, plan.unnamed, plan.told[0]) == (
+        "openai:some",
+        False,
+        "model openai:some: the calibration is of it",
+    )
+    with refused(OtherModel):
+        resolve(Request(model="lab", calibration=made))
+    proxied = replace(made, method="slimplm", signal="least_likely")  # its gate listens to another model than the main one
+    assert layer.model_of(proxied) is None
+    lab = resolve(Request(calibration=read(calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}))))
+    assert (lab.sources.model, lab.unnamed) == ("lab", True)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from gnothi.calibration.probes import learnt_from
 from gnothi.config import read_settings
+from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import plan_methods
-from gnothi.signals.probe_folder import FORMAT, HEADER
+from gnothi.session.plan import Request, resolve
+from gnothi.signals.probe_folder import FORMAT, HEADER, LAB_FOLDER
 from tests.command_line import Run
+from tests.messages import refused
 
 
 def probe_of(folder: Path, name: str, fingerprint: str) -> str:
@@ -62,3 +66,15 @@ def test_a_probe_that_does_not_say_of_what_model_it_is(gnothi: Run, tmp_path: Pa
     code, _, err = gnothi("ask", "Who?", *given)
     assert code == 2
     assert "probe.json lacks 'model'. Expected a folder made by `gnothi train probe`" in err
+
+
+def test_a_method_answers_as_its_probe_was_trained(tmp_path: Path) -> None:
+    shutil.copytree(LAB_FOLDER, tmp_path / "probe")
+    header = tmp_path / "probe" / HEADER
+    header.write_text(json.dumps(json.loads(header.read_text("utf-8")) | {"settings": {"reason": False}}), "utf-8")
+    given = ["gate=probe", f"signal.probe={tmp_path / 'probe'}"]
+    plan = resolve(Request(["compose", "rag"], settings=read_settings(overrides=[f"compose.{one}" for one in given])))
+    assert [one.values["reason"] for one in plan.methods] == [False, "auto"]
+    assert plan.told == (f"compose: reason = false, as the probe {tmp_path / 'probe'} was made",)
+    with refused(InvalidSetting):
+        resolve(Request(["compose"], settings=read_settings(overrides=[*given, "reason=true"])))

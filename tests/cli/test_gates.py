@@ -217,15 +217,12 @@ def test_a_panel_from_the_first_question_to_a_calibrated_gate(
     made = gnothi_json("calibrate", run, "--signal", "gram.residual", "--out", out)
     assert made["gate"]["signal"] == "gram"
     assert made["gate"]["settings"]["signal.site"] == "residual"
-    place = ("--set", "signal.site=residual")
-    given = ("--calibration", out, *samples)
-    code, shown, _ = gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *place, *given, "--json")
+    given = ("ask", "Who is it?", "--method", "compose", "--calibration", out)
+    code, shown, _ = gnothi(*given, "--json")
     assert code == 0
     assert json.loads(shown)["decisions"][0]["threshold"] == pytest.approx(made["gate"]["threshold"])
-    complained(gnothi("ask", "Who is it?", "--method", "compose", "--set", "gate=gram", *given))
-    code, _, err = gnothi("ask", "Who is it?", "--method", "seakr", *place, *given)
-    assert "is for scores of whole replies" in err
-    assert "(form = multi_hop)" in err
+    complained(gnothi(*given, "--set", "signal.site=ffn"))
+    complained(gnothi("ask", "Who is it?", "--method", "seakr", "--set", "form=multi_hop", "--calibration", out))
     assert scripted.prompts
 
 

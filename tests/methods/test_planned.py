@@ -18,6 +18,7 @@ from gnothi.session.plan import Request, resolve
 from gnothi.session.resources import Opened
 from gnothi.signals import registry
 from gnothi.signals.registry import settings_of
+from gnothi.signals.stopping import KEY as STOPPING
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from tests.messages import refused
@@ -75,10 +76,10 @@ def test_a_signal_has_its_settings_and_no_others(name: str) -> None:
     keys, given = settings_of(name), [f"signal={name}"]
     probe = ["signal.probe=lab"] if registry.reads_probe(name) else []
     (method,) = planned("rag", *given, *probe)
-    assert {key for key in method.values if key.startswith("signal.")} == set(keys)
-    for key in methods.spec("rag").settings:
-        if key.startswith("signal.") and key not in keys:
-            value = config.as_text(methods.spec("rag").settings[key].default) if key != "signal.probe" else "lab"
+    assert {key for key in method.values if key.startswith("signal.")} - {STOPPING} == set(keys)
+    for key, setting in methods.spec("rag").settings.items():
+        if key.startswith("signal.") and key not in keys and setting.typed:
+            value = config.as_text(setting.default) if key != "signal.probe" else "lab"
             with refused(InvalidSetting):
                 planned("rag", *given, *probe, f"{key}={value}")
 
@@ -146,7 +147,19 @@ def test_a_plain_key_is_that_of_signals_where_no_method_has_it() -> None:
 
 def test_a_method_that_measures_every_signal_has_all_of_them() -> None:
     every = {key for name in registry.names() for key in settings_of(name)}
-    assert {key for key in planned("panel")[0].values if key.startswith("signal.")} == every
+    assert {key for key in planned("panel")[0].values if key.startswith("signal.")} == every | {STOPPING}
+
+
+@pytest.mark.parametrize("name", [STOPPING, f"seakr.{STOPPING}"])
+def test_a_rule_for_drawing_samples_is_a_files_and_typed_by_nobody(tmp_path: Path, name: str) -> None:
+    """That of a run, or a calibration."""
+    (tmp_path / "config.toml").write_text(config.to_toml({name: "2: 0.1 0.2 0.0"}), "utf-8")
+    (seakr,) = plan_methods(["seakr"], read_settings(tmp_path / "config.toml"))
+    assert seakr.values[STOPPING] == "2: 0.1 0.2 0.0"
+    with pytest.raises(UnknownName) as refused:
+        planned("seakr", f"{name}=none")
+    assert STOPPING not in refused.value.valid
+    assert STOPPING not in [one.key for group in methods.shared_settings().values() for one in group]
 
 
 @pytest.mark.parametrize("key", ["samples", "seakr.samples", "seakr.signal.samples", "signal.samples"])

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import gnothi
+from gnothi.calibration.file import Calibration
 from gnothi.config import Given, Settings, flatten, read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.events import Decided, Event
+from gnothi.models.identity import identify
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
 from gnothi.retrieval.build import build
@@ -89,6 +91,14 @@ def test_flags_are_one_set_up_for_each_method() -> None:
         ("seakr", ["seakr"]),
         ("rag", ["rag"]),
     ]
+
+
+def test_a_calibration_stays_with_the_methods_that_it_is_for() -> None:
+    made = Calibration("panel", "gram", -3.0, identify("lab"), "some", 100, "em", "", settings={"form": "simple"})
+    found = plans(Request(["compose", "seakr", "rag"], calibration=made))
+    assert [name for name, plan in found.items() if plan.calibration is made] == ["compose", "seakr"]
+    meant = plans(Request(["compose", "seakr"], settings=given(**{"compose.gate": "gram"}), calibration=made))
+    assert [name for name, plan in meant.items() if plan.calibration is made] == ["compose"]
 
 
 async def test_a_model_that_several_name_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from gnothi.calibration.file import Calibration
 from gnothi.config import read_settings
 from gnothi.errors import InvalidSetting
+from gnothi.models.identity import identify
 from gnothi.session.plan import Request, resolve
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
@@ -32,6 +34,14 @@ def test_a_model_without_is_always_shown_what_is_found(model: Any) -> None:
     name, (told,) = chosen(model)
     assert name == "rag"
     assert "gnothi calibrate" in told
+
+
+@pytest.mark.parametrize(("made_with", "method"), [("seakr", "seakr"), ("panel", "compose"), (None, "compose")])
+def test_a_calibration_has_its_method(made_with: str | None, method: str) -> None:
+    """Or one whose gate takes the signal of whatever was recorded."""
+    made = Calibration(made_with, "consistency", 0.5, identify("lab"), "some", 100, "em", "", settings={"form": "simple"})
+    (planned,) = resolve(Request(index=INDEX, calibration=made)).methods
+    assert (planned.name, planned.gate and (planned.gate.signal, planned.gate.threshold)) == (method, ("consistency", 0.5))
 
 
 def test_a_setting_of_the_gate_asks_for_it() -> None:

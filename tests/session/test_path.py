@@ -5,8 +5,8 @@ project in the order in which each is first entered. Not counted: lambdas, compr
 
 A *stay* is a run of neighbours on this list that stand in one module: the reader opens the file, reads, and goes on elsewhere.
 A *climb* is a step from a stay to one in a higher layer, of those that pyproject.toml lists: the reader has to go back to who
-called. What a calibration adds are the functions that are entered with one and not without; what only refuses it, for another
-model or other settings, is left out (``ignore_mismatch``).
+called. What a calibration adds are the functions that are entered with one and not where such settings are typed; what only
+refuses it, for another model or other settings, is left out (``ignore_mismatch``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from pathlib import Path
 from types import FrameType
 
 import gnothi
-from gnothi.config import read_settings
+from gnothi.calibration.file import read
+from gnothi.config import Settings, read_settings
+from gnothi.models import LAB
 from gnothi.session.plan import Request, resolve
 
 SOURCE = Path(gnothi.__file__).parent
-SAMPLE = Path(__file__).parent.parent / "samples" / "calibration.toml"
+SAMPLE = read(Path(__file__).parent.parent / "samples" / "calibration.toml")
 
 
 def path_of(request: Request) -> list[tuple[str, str]]:
@@ -61,7 +63,11 @@ def test_a_request_is_followed_in_few_steps() -> None:
 
 
 def test_a_calibration_reaches_its_gate_in_few_steps() -> None:
-    without = Request(["seakr"], settings=read_settings())
-    known = path_of(without)
-    added = [one for one in path_of(replace(without, calibration=SAMPLE, ignore_mismatch=True)) if one not in known]
+    typed = Request(
+        ["seakr"],
+        LAB,
+        settings=read_settings(overrides=["threshold=-3", "reason=auto", "signal.samples=20", "signal.site=ffn"]),
+    )
+    known, read = path_of(typed), replace(typed, settings=Settings(), calibration=SAMPLE, ignore_mismatch=True)
+    added = [one for one in path_of(read) if one not in known]
     assert len(added) <= 12, added

@@ -208,7 +208,6 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
 
 def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | None) -> Plan:
     """The methods that are named, over the sources that are given, or over the Rag's."""
-    before = given.repeated(said["config"])
     settings = given.settings_of(
         said["settings"] or {}, said["model_settings"], said["index_settings"], said["config"], said["filters"]
     )
@@ -216,8 +215,6 @@ def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | N
         sources = rag.plan.sources
         own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
         settings = Settings({**settings.given, **own})
-        asked = {"model": sources.model, "index": sources.index, "graph": sources.graph}
-    else:
-        asked = {key: said[key] or before.get(key) for key in ("model", "index", "graph")}
-    plan = resolve(given.request_of({**said, **asked}, names, settings))
+        said = {**said, "model": sources.model, "index": sources.index, "graph": sources.graph, "config": None}
+    plan = resolve(given.request_of(said, names, settings))
     return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan

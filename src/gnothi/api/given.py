@@ -88,13 +88,15 @@ def as_path(value: object, name: str) -> Path:
 
 
 def request_of(said: Mapping[str, Any], methods: Sequence[str] | None, settings: Settings) -> Request:
-    """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for. Raises InvalidInput."""
-    budget = said["budget"] or Budget()
+    """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for; a ``config`` of a run says what they
+    leave out of model, index and graph. Raises InvalidInput."""
+    budget, before = said["budget"] or Budget(), repeated(said.get("config"))
+    model, index, graph = (said[key] if said[key] is not None else before.get(key) for key in ("model", "index", "graph"))
     return Request(
         methods=methods,
-        model=said["model"],
-        index=as_spec(said["index"]),
-        graph=as_spec(said["graph"]),
+        model=model,
+        index=as_spec(index),
+        graph=as_spec(graph),
         settings=settings,
         calibration=calibration_of(said["calibration"]),
         ignore_mismatch=said["ignore_mismatch"],
@@ -109,13 +111,13 @@ def as_spec(source: Any) -> Any:
 
 
 def calibration_of(given: Any) -> Any:
-    """A path, or a calibration itself. Raises InvalidInput for anything else."""
-    from gnothi.calibration.file import Calibration
+    """That of a file, or itself. Raises InvalidInput for anything else."""
+    from gnothi.calibration.file import Calibration, read
 
     if given is None or isinstance(given, Calibration):
         return given
     if isinstance(given, str | os.PathLike):
-        return Path(given)
+        return read(Path(given))
     raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")
 
 

@@ -16,13 +16,14 @@ from gnothi.api import given
 from gnothi.api.ask import plan_of
 from gnothi.api.given import refuse_running_loop
 from gnothi.concurrency import Loop
+from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
-from gnothi.session.default_method import GATED
+from gnothi.session.default_method import GATED, default_method
 from gnothi.session.knowledge import Knowledge, know
 from gnothi.session.plan import Plan, check_questions
 from gnothi.session.resources import Opened, opened
@@ -242,12 +243,12 @@ def open(
     ``method``: a name (``gnothi list methods`` lists them), ``module:function``, or a function (``gnothi.method``) or class of
     your own; None is that of the calibration, seakr for a model that brings thresholds, else rag. ``model``, ``index``,
     ``graph``: names, folders, or objects of your own, which may be a function of a text and one of a query and k; None is the
-    laboratory's, an index or graph only with the laboratory's model. ``settings`` are the method's, by name; one that names a
-    model, a signal, a probe or the like takes an object or such a function, too.
+    calibration's model, else the laboratory's, an index or graph only with the laboratory's model. ``settings`` are the
+    method's, by name; one that names a model, a signal, a probe or the like takes an object or such a function, too.
     ``model_settings`` and ``index_settings`` are those of ``--set model.KEY`` and ``--set index.KEY``. ``calibration``: a
     file, or what ``gnothi.calibrate`` returned; ``ignore_mismatch``: also where it was made for another model.
-    ``config``: a TOML file of settings, below these. ``budget``: what models behind an API may cost. ``filters``: search only
-    passages whose metadata pass all of them, as in ``[("source", "=", "handbook.pdf"), "date>=2025-01"]``.
+    ``config``: a TOML file of settings, or a run's, below these. ``budget``: what models behind an API may cost. ``filters``:
+    search only passages whose metadata pass all of them, as in ``[("source", "=", "handbook.pdf"), "date>=2025-01"]``.
 
     Raises UnknownName and InvalidSetting (before anything is loaded), OtherModel, MissingCapability, ModelUnavailable,
     IndexUnavailable, MissingDependency.
@@ -261,9 +262,11 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 
 
 def _plan(said: dict[str, Any]) -> Plan:
-    settings = said["settings"]
-    name = said["method"] and methods.spec(said["method"]).name
-    given.check_keywords(settings, name or GATED, [key for key in inspect.signature(open).parameters if key != "settings"])
+    settings, named = said["settings"], said["method"] or given.repeated(said["config"]).get("method")
+    name = named and methods.spec(named).name
+    found = said["calibration"] = given.calibration_of(said["calibration"])
+    suits = GATED if found is None else default_method(None, Settings(), found)[0]
+    given.check_keywords(settings, name or suits, [key for key in inspect.signature(open).parameters if key != "settings"])
     given_settings = given.settings_of(
         settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
     )

@@ -58,7 +58,6 @@ def serve(
     needed, extra = (("mcp", "pydantic"), "mcp") if stdio else (("starlette", "uvicorn", "prometheus_client"), "serving")
     if missing := [name for name in needed if find_spec(name) is None]:
         raise MissingDependency(missing[0], extra, "the server")
-    from gnothi.calibration.file import Calibration, read
     from gnothi.serving.setups import SECTION, SETUPS, plans, server_settings
 
     watch = watch or Watch()
@@ -71,9 +70,7 @@ def serve(
     if not stdio:
         of_server.check_exposure()
     if named is None and not stdio and not request.settings.section(SETUPS):
-        found = request.calibration
-        chosen = found if found is None or isinstance(found, Calibration) else read(found)
-        suits, _ = default_method(request.model or LAB, request.settings, chosen)
+        suits, _ = default_method(request.model or LAB, request.settings, request.calibration)
         request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
     setups = plans(request)
     for line in dict.fromkeys(line for plan in setups.values() for line in plan.told):

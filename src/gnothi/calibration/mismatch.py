@@ -1,62 +1,48 @@
-"""Where a calibration is refused, as made for another model, signal or settings; else its threshold is a method's."""
+"""Where a calibration is refused, as made for another model or with other settings than those in force."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gnothi.calibration.file import Calibration
-from gnothi.config import as_text
+from gnothi.calibration.layer import DECIDED, WHOLE, depends_on
+from gnothi.config import Given, as_text
 from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
 from gnothi.models.scheme import FORM
-from gnothi.signals.registry import SECTION
 from gnothi.signals.stopping import KEY as STOPPING
 
-_FORMS = {"simple": "whole replies", "multi_hop": "single sentences (form = multi_hop)", "quizzes": "single quizzes"}
 
+def check(
+    found: Calibration, methods: Sequence[PlannedMethod], layer: Mapping[str, Given], model: Any, ignore_mismatch: bool
+) -> list[str]:
+    """What to tell of each method that has the calibration's ``layer`` of settings. ``model`` is the main one, by name or
+    itself; ``ignore_mismatch``: also where the calibration was made for another model or with other settings.
 
-def calibrated(
-    methods: Sequence[PlannedMethod], found: Calibration, model: Any, ignore_mismatch: bool
-) -> tuple[tuple[PlannedMethod, ...], list[str]]:
-    """The methods, those that use the calibration's signal with its threshold, and what to tell of each. ``model`` is the main
-    one, by name or itself; ``ignore_mismatch``: also where the calibration was made for another model or with other settings.
-
-    Raises OtherModel, or InvalidSetting where no method uses the signal, where settings differ that scores depend on, or where
-    a threshold was given, too."""
-    gates = {method.name: gate for method in methods if (gate := method.gate)}
-    users = {name for name, gate in gates.items() if gate.signal == found.signal and found.fires == "above"}
-    if not users:
-        raise InvalidSetting(_nobody_uses(found, methods, gates))
-    changed, told = [], []
+    Raises OtherModel, or InvalidSetting where settings differ that scores depend on, or where a threshold was given, too."""
+    told = []
     for method in methods:
-        if method.name in users:
-            gate = gates[method.name]
-            if not ignore_mismatch:
-                check_model(found, identity_of(method.speaker(model)))
-            before = method.given.get(gate.key)
-            if before is not None and before.layer:  # not from a file, which a calibration is above
+        own = {key: one for key in method.values if (one := layer.get(f"{method.name}.{key}"))}
+        if not own or (spec := method.spec.gate) is None:
+            continue
+        gate = replace(spec, values=method.values)
+        if not ignore_mismatch:
+            check_model(found, identity_of(method.speaker(model)))
+        for key, one in own.items():
+            if one.layer == DECIDED and (before := method.given[key]) is not one:
                 raise InvalidSetting(
                     f"<--calibration>: got a threshold from {found.source} and another one from {before.source}, expected one."
                 )
-            own = method.given.get(STOPPING)
-            if not ignore_mismatch:
-                _check_settings(found, method.name, gate.settings)
-                if own is not None and own.value != found.stopping:
-                    raise InvalidSetting(
-                        f"<--calibration>: {found.source} says when to stop drawing samples "
-                        f"({as_text(found.stopping)}), got another rule from {own.source}: its threshold may mean something "
-                        "else. Leave that out, calibrate anew with or without <--stop-early>, or add <--ignore-mismatch>."
-                    )
-            values = gate.at(found.threshold)
-            rule = {STOPPING: found.stopping} if found.stopping and own is None else {}
-            method = method.changed(values | rule, f"<--calibration {found.source}>")
-            told.append(_told(found, method.name, gate, values))
-        changed.append(method)
-    return tuple(changed), told
+        if not ignore_mismatch:
+            _check_settings(found, method.name, method.values, method.given)
+        told.append(_told(found, method, gate, own))
+    return told
 
 
 def fits(found: Calibration, gate: GateSpec) -> bool:
@@ -64,7 +50,7 @@ def fits(found: Calibration, gate: GateSpec) -> bool:
     if gate.signal != found.signal or found.fires != "above":
         return False
     try:
-        _check_settings(found, "", gate.settings)
+        _check_settings(found, "", gate.values)
     except InvalidSetting:
         return False
     return True
@@ -124,55 +110,34 @@ def _named(found: Calibration) -> str:
     return "this calibration" if found.path is None else f"the calibration {found.path}"
 
 
-def _nobody_uses(found: Calibration, methods: Sequence[PlannedMethod], gates: Mapping[str, GateSpec]) -> str:
-    has = ", ".join(f"{name} has signal {gate.signal or 'none'}" for name, gate in gates.items()) or "none of them has a gate"
-    keys = dict.fromkeys(f"<--set {gate.signal_key}=...>" for gate in gates.values() if gate.signal_key)
-    choose = f"Choose it with {' or '.join(keys)}, or calibrate" if keys else "Calibrate"
-    return (
-        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, but no method of "
-        f"{', '.join(method.name for method in methods)} uses it ({has}). {choose} with <--method NAME>."
-    )
-
-
-def _told(found: Calibration, method: str, gate: GateSpec, values: Mapping[str, Any]) -> str:
-    """What the threshold rests on, as far as someone who uses it for the method has to know."""
-    setting = f" ({', '.join(f'{key} = {as_text(value)}' for key, value in values.items())})" if gate.tries else ""
-    others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method) else ""
+def _told(found: Calibration, method: PlannedMethod, gate: GateSpec, own: Mapping[str, Given]) -> str:
+    """What the threshold rests on, as far as someone who uses it for the method has to know, and what else came with it."""
+    said = {gate.signal_key, STOPPING, *(() if gate.tries else (gate.key,))}
+    values = {key: method.values[key] for key, one in own.items() if key not in said and method.given[key] is one}
+    new = [f"{key} = {as_text(value)}" for key, value in values.items() if value != method.spec.settings[key].default]
+    setting = f" ({', '.join(new)})" if new else ""
+    others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method.name) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
     early = ", drawing samples until it is decided" if found.stopping else ""
     return (
-        f"{method}: threshold {found.threshold:g} for {found.signal}{setting}{early}, calibrated on {found.questions} "
+        f"{method.name}: threshold {found.threshold:g} for {found.signal}{setting}{early}, calibrated on {found.questions} "
         f"questions of {found.dataset}{failed}{others}"
     )
 
 
-def _check_settings(found: Calibration, method: str, got: Mapping[str, Any]) -> None:
-    """Raises InvalidSetting where they differ, or where the scores are of other parts of a reply."""
-    made_of, of = _form(found.settings), _form(got)
-    if made_of != of:
-        same = f"<--set form={made_of}>" if "form" in got and made_of in ("simple", "multi_hop") else "the same method"
+def _check_settings(
+    found: Calibration, method: str, got: Mapping[str, Any], given: Mapping[str, Given] = MappingProxyType({})
+) -> None:
+    """Raises InvalidSetting where they differ, or where the method has none of them: its scores are of something else then."""
+    for key, before in depends_on(found).items():
+        if _same(got[key], before) if key in got else (key, before) == ("form", WHOLE):
+            continue
+        source = f" (from {given[key].source})" if key in given else ""
+        has = f"got {as_text(got[key])}{source}" if key in got else f"and method {method} has no such setting"
         raise InvalidSetting(
-            f"<--calibration>: {found.source} is for scores of {_FORMS.get(made_of, made_of)}, got method {method} with scores "
-            f"of {_FORMS.get(of, of)}: its threshold may mean something else. Use {same}, calibrate anew, or add "
-            "<--ignore-mismatch>."
+            f"<--calibration>: {found.source} was made with {key} = {as_text(before)}, {has}: its threshold may mean something "
+            "else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
         )
-    for key, value in got.items():
-        before = key.removeprefix(f"{SECTION}.")
-        if before != key and before in found.settings:
-            raise InvalidSetting(
-                f"<--calibration>: {found.source} is of an older version: it says {before} = "
-                f"{as_text(found.settings[before])}, which is {key} now. Calibrate anew, or add <--ignore-mismatch>."
-            )
-        if key in found.settings and not _same(value, found.settings[key]):
-            raise InvalidSetting(
-                f"<--calibration>: {found.source} was made with {key} = {as_text(found.settings[key])}, got {as_text(value)}: "
-                "its threshold may mean something else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
-            )
-
-
-def _form(settings: Mapping[str, Any]) -> str:
-    """What is scored: as the setting says, the quizzes of a method that tries them several times, else a whole reply."""
-    return str(settings.get("form", "quizzes" if "tries" in settings else "simple"))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gnothi.calibration.mismatch import identity_of, same_questions
@@ -15,14 +15,16 @@ from gnothi.signals.probe_folder import COMMAND, read_header
 from gnothi.signals.registry import PROBE
 
 
-def check_probe(method: PlannedMethod, model: Any, ignore_mismatch: bool | None) -> None:
-    """Raise OtherModel, or InvalidSetting for settings that scores depend on, where the method's probe does not fit;
+def with_probe(method: PlannedMethod, model: Any, ignore_mismatch: bool | None, tell: Callable[[str], None]) -> PlannedMethod:
+    """The method with the settings that its probe was made with, where nobody gave others.
+
+    Raises OtherModel, or InvalidSetting for other settings that scores depend on, where the probe does not fit;
     ``ignore_mismatch`` lets it pass (None: the caller cannot). Raises InvalidInput for a folder that holds no probe."""
     if (spec := _probe(method)) is None:
-        return
+        return method
     about = read_header(spec)
     if ignore_mismatch:
-        return
+        return method
     hint = "" if ignore_mismatch is None else ", or add <--ignore-mismatch>"
     try:
         own, wanted = Identity(about["model"]["name"], about["model"].get("fingerprint", "")), about["settings"]
@@ -35,7 +37,13 @@ def check_probe(method: PlannedMethod, model: Any, ignore_mismatch: bool | None)
             f"setting {PROBE!r}: {spec} is of model {own.name!r}, got {which}. A probe reads the states of one model and "
             f"tells its mistakes: train one for this model with `{COMMAND}`{hint}."
         )
-    _check_settings(spec, wanted, method.values, hint)
+    ours = {key: one for key, one in wanted.items() if key not in method.given and one != method.values.get(key, one)}
+    if ours:
+        tell(
+            f"{method.name}: {', '.join(f'{key} = {as_text(one)}' for key, one in ours.items())}, as the probe {spec} was made"
+        )
+    _check_settings(spec, wanted, {**method.values, **ours}, hint)
+    return method.changed(ours, f"the probe {spec}") if ours else method
 
 
 def learnt_from(methods: Sequence[PlannedMethod], dataset: str, fingerprint: str = "") -> list[str]:

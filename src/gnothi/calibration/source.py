@@ -123,7 +123,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     if recorded.get(STOPPING, "none") not in ("none", None, COLLECTING) and _gate_of(scores.method):
         raise InvalidSetting(
             f"{scores.method} of {replay.source} stopped drawing samples as soon as its own threshold was decided, so its "
-            f"scores say little about others: expected a run with <--set {STOPPING}=none>. Make one, or let gnothi calibrate "
+            f"scores say little about others: expected a run without <--calibration>. Make one, or let gnothi calibrate "
             f"ask a data set itself (gnothi calibrate DATASET <--method {scores.method}>)."
         )
     if replay.settings.get(f"{prefix}schedule") in STOPS_EARLY:

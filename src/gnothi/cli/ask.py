@@ -144,7 +144,7 @@ def _one(
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
     below = screen if screen.is_interactive and not as_json else None
-    with terminal.Waiting(f"opening model {sources.model} ...", below) as waiting:
+    with terminal.Waiting(f"opening model {plan.sources.model} ...", below) as waiting:
         ready = waiting.stop if not (below or as_json) else partial(waiting.say, "thinking ...")
         result, doubtful = asyncio.run(ask_once(plan, question, budget, listeners, ready))
     if as_json:

@@ -174,9 +174,10 @@ class Sources:
         }
 
     def request(self, methods: Sequence[str] | None, thresholds: Thresholds | None = None) -> Request:
-        from gnothi.session.plan import Request
+        from gnothi.api.given import request_of
 
-        return Request(methods, **self.arguments(thresholds), max_cost=self.max_cost, max_tokens=self.max_tokens)
+        said = self.arguments(thresholds)
+        return request_of({**said, "budget": self.budget}, methods, said["settings"])
 
 
 def _is_named(parameter: str) -> bool:
@@ -345,7 +346,10 @@ class Thresholds:
 calibration = packed(
     "thresholds",
     Thresholds,
-    file("--calibration", "Use the threshold in FILE, written by `gnothi calibrate`."),
+    file(
+        "--calibration",
+        "Use the gate in FILE, written by `gnothi calibrate`; its method and model, too, unless you name others.",
+    ),
     click.option(
         "--ignore-mismatch",
         is_flag=True,

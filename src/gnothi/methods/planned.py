@@ -110,8 +110,7 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
     given |= {key: given[key]._replace(value=name_of(value)) for key, value in objects.items()}
     of_signals = {key: one for key, one in given.items() if key.startswith(_OF_SIGNALS)}
     values = config.check({key: one for key, one in given.items() if key not in of_signals}, known.settings, f"method {name}")
-    defaults = {key: one.default for key, one in known.settings.items()}
-    has = measured_settings(known.method, defaults | values)
+    has = measured_settings(known.method, {**known.defaults, **values})
     for key, one in of_signals.items():
         if key in has:
             values |= config.check({key: one}, known.settings, f"method {name}")
@@ -123,7 +122,7 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
     named = {
         key: (wanted[key], objects.get(key, value)) for key, value in values.items() if key in wanted and value is not None
     }
-    defaults = {key: value for key, value in defaults.items() if key in has or not key.startswith(_OF_SIGNALS)}
+    defaults = {key: value for key, value in known.defaults.items() if key in has or not key.startswith(_OF_SIGNALS)}
     planned = PlannedMethod(name, defaults | values, given, named, known)
     special: ModelDefaults | None = getattr(known.method, "defaults_for", None)
     if special is not None and model == special.model and given.keys().isdisjoint({*special.values, *special.others}):
@@ -148,12 +147,16 @@ def _untrained(method: PlannedMethod, model: Any) -> str:
     )
 
 
+def given_to(known: MethodSpec, settings: Settings) -> dict[str, Given]:
+    """What was given to the method, by the names of its settings."""
+    return _stronger(settings.given, settings.section(known.name), known.settings)
+
+
 def takes(name: str, settings: Settings) -> set[str]:
     """The keys of the settings that count for the method: not those of signals that it does not measure."""
     known = methods.spec(name)
-    given = _stronger(settings.given, settings.section(name), known.settings)
-    defaults = {key: one.default for key, one in known.settings.items()}
-    has = measured_settings(known.method, defaults | {key: one.value for key, one in given.items()})
+    given = given_to(known, settings)
+    has = measured_settings(known.method, {**known.defaults, **{key: one.value for key, one in given.items()}})
     return {key for key in known.settings if key in has or not key.startswith(_OF_SIGNALS)}
 
 
@@ -168,9 +171,11 @@ def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod])
     """Raise InvalidSetting for a setting that none of the signals has that the methods measure."""
     told = []
     for method in planned:
-        measured = measured_by(method.spec.method, method.values) or ["perplexity"]
-        has = sorted(measured_settings(method.spec.method, method.values))
-        told.append(f"{method.name} measures {' and '.join(measured)}, with the settings: {', '.join(has) or 'none'}")
+        measured = measured_by(method.spec.method, method.values)
+        has = sorted({key for signal in measured for key in signals.settings_of(signal)})
+        told.append(
+            f"{method.name} measures {' and '.join(measured or ['perplexity'])}, with the settings: {', '.join(has) or 'none'}"
+        )
     source = f" (from {given.source})" if given.source else ""
     having = [name for name in signals.names() if key in signals.settings_of(name)]
     raise InvalidSetting(
@@ -204,7 +209,7 @@ def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collec
     """Raise InvalidSetting for a flag given as a setting, UnknownName for a key that none of the methods has, nor ``further``
     lists."""
     known = {name: methods.spec(name).settings for name in names}
-    union = {*further, *(key for one in known.values() for key in one)}
+    union = {*further, *(key for one in known.values() for key, setting in one.items() if setting.typed)}
     for key, given in plain.items():
         if key in union or (given.shared and _of_any(key)):
             continue
@@ -236,7 +241,10 @@ def check_sections(settings: Settings, names: Iterable[str]) -> None:
 def _qualified(given: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:
     """With ``signal.`` before the keys that only signals have."""
     names = {key: full for key in given if key not in known and (full := f"{_OF_SIGNALS}{key}") in known}
-    return {names[key]: given[key] for key in names} | {key: one for key, one in given.items() if key not in names}
+    named = {full: given[key] for key, full in names.items()}
+    return named | {
+        key: one for key, one in given.items() if key not in names and (key not in named or one.layer >= named[key].layer)
+    }
 
 
 def _stronger(plain: Mapping[str, Given], own: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:

@@ -72,14 +72,16 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """What a method's class says, read once. ``settings`` are what a user can set, with a name for each resource that the
-    method can do without (those of signals are all there; which of them count depends on the signals that are measured:
-    ``planned``). ``required`` and ``optional`` are its fields for models, retrievers and the like, each with its protocol;
-    users name optional ones like settings. ``gate``: what makes up its gate, whose threshold `gnothi calibrate` chooses."""
+    """What a method's class says, read once. ``settings`` and their ``defaults`` are what can be set, with a name for each
+    resource that the method can do without (those of signals are all there; which of them count depends on the signals that
+    are measured: ``planned``). ``required`` and ``optional`` are its fields for models, retrievers and the like, each with its
+    protocol; users name optional ones like settings. ``gate``: what makes up its gate, whose threshold `gnothi calibrate`
+    chooses."""
 
     name: str
     method: type[Method]
     settings: Mapping[str, config.Setting]
+    defaults: Mapping[str, Any]
     required: Mapping[str, type]
     optional: Mapping[str, type]
     gate: GateSpec | None
@@ -126,10 +128,12 @@ def _spec_of(name: str, method: type[Any]) -> MethodSpec:
         key: config.Setting(key, str | None, None, f"{helps[key.rpartition('.')[2]]} Names {_PROTOCOLS[wanted]}.")
         for key, wanted in optional.items()
     }
+    settings = config.settings_of(method) | named
     return MethodSpec(
         name,
         method,
-        config.settings_of(method) | named,
+        settings,
+        {key: one.default for key, one in settings.items()},
         {key: wanted for key, wanted in resources.items() if key in without},
         optional,
         getattr(method, "gating", None),
@@ -235,7 +239,7 @@ def shared_settings() -> dict[str, tuple[config.Setting, ...]]:
 
 def _own_and_shared(known: MethodSpec) -> tuple[tuple[config.Setting, ...], dict[str, tuple[config.Setting, ...]]]:
     """A method's settings: its own, and by group those of the bases that have one."""
-    method, found = known.method, dict(known.settings)
+    method, found = known.method, {key: one for key, one in known.settings.items() if one.typed}
     shared: dict[str, tuple[config.Setting, ...]] = {}
     for base in method.__mro__[1:]:
         if group := vars(base).get("group"):

@@ -8,7 +8,6 @@ from gnothi.calibration.drifting import Drifting
 from gnothi.calibration.live import gated
 from gnothi.filtering.learned import LearnedGate
 from gnothi.serving.service import Done, Service, SetUp
-from gnothi.signals.stopping import KEY as STOPPING
 
 STATES = ["unknown", "collecting", "steady", "drift"]
 
@@ -66,8 +65,6 @@ def _drifting(setup: SetUp) -> Drifting | None:
     if setup.plan.calibration is None:
         return None
     # A method that stops asking as soon as its verdict is settled knows its score only from one side; a gate that stops drawing
-    # has the scores of its calibration, if it stops by the rule of that.
+    # has the scores of its calibration, by the rule of that.
     (method,) = setup.plan.methods
-    early = method.values.get("schedule", "at_once") != "at_once"
-    early = early or method.values.get(STOPPING) != setup.plan.calibration.stopping
-    return Drifting(setup.plan.calibration, early)
+    return Drifting(setup.plan.calibration, method.values.get("schedule", "at_once") != "at_once")

@@ -82,7 +82,9 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
     settings = _with_own(given, request)
     said.pop("method", None)
     if "calibration" in said:
-        said["calibration"] = Path(said["calibration"])
+        from gnothi.calibration.file import read
+
+        said["calibration"] = read(Path(said["calibration"]))
     plan = resolve(replace(request, methods=[_method(name, given)], settings=settings, **said))
     plan = together(plan)
     return _alone(plan, plan.methods[0])
@@ -105,6 +107,6 @@ def _method(name: str, given: Mapping[str, Given]) -> str:
 
 def _alone(plan: Plan, method: PlannedMethod) -> Plan:
     """The plan for one of its methods; a calibration stays with those whose gate it is of."""
-    gate = method.gate
-    uses = plan.calibration is not None and gate is not None and gate.signal == plan.calibration.signal
-    return replace(plan, methods=(method,), calibration=plan.calibration if uses else None)
+    gate, found = method.gate, plan.calibration
+    uses = found and gate and gate.signal == found.signal and gate.at(found.threshold).items() <= method.values.items()
+    return replace(plan, methods=(method,), calibration=found if uses else None)

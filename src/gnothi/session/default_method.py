@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
 
 GATED, ALWAYS = "seakr", "rag"
+RECORDED = "compose"
+"""Its gate may have any signal, and it answers as recorded methods do: from memory, or as ``ALWAYS``."""
 
 
 def default_method(model: Any, settings: Settings, calibration: Calibration | None) -> tuple[str, str]:
     """The method, and what to tell of the choice, if anything.
 
-    With a calibration the one that it was made for. The gated one where the model brings thresholds of its own, or a setting
-    was given that only this one has; else the one that searches always."""
+    With a calibration the one that it was made for, or that answers as what was recorded. The gated one where the model brings
+    thresholds of its own, or a setting was given that only this one has; else the one that searches always."""
     if calibration is not None:
         named = calibration.method
-        named = named if named in methods.names() and methods.spec(named).gate else GATED
+        named = named if named in methods.names() and methods.spec(named).gate else RECORDED
         return (
             named,
             f"method {named}: the calibration says when it searches with the model {calibration.model.name or '(any)'}",

@@ -81,8 +81,7 @@ async def know(plan: Plan, opened: Opened, question: Question) -> Knowledge:
     scores = [one.score for one in decided]
     score = None if not scores or None in scores else max(one for one in scores if one is not None)
     trusted = bool(decided) and all(_trusts(one, threshold) for one in decided)
-    curve = plan.calibration if plan.calibration is not None and plan.calibration.signal == gate.signal else None
-    doubt = None if curve is None or score is None else curve.probability_wrong(score)
+    doubt = None if plan.calibration is None or score is None else plan.calibration.probability_wrong(score)
     return Knowledge(
         question, trusted, score, threshold, gate.signal, result.text, result.rationale, doubt, result.seconds, result.events
     )

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi import config
-from gnothi.calibration.mismatch import calibrated, check_computing, chosen_on
-from gnothi.calibration.probes import check_probe, evaluating_warning, learnt_from
-from gnothi.config import Settings
+from gnothi.calibration import layer, mismatch
+from gnothi.calibration.probes import evaluating_warning, learnt_from, with_probe
+from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, fitting, name_of, plan_methods
 from gnothi.models import LAB, check_model, model_settings
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a caller wants, as it was given. ``methods`` None: the one that suits (``default_method``). ``model`` None: the
-    laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a laboratory's model, and
-    nothing with any other. ``ignore_mismatch``: use a calibration or a probe that was made for another model or with other
-    settings; None where the caller cannot ask for that."""
+    calibration's, else the laboratory's. ``index`` and ``graph`` are names or objects; None is that of its world with a
+    laboratory's model, and nothing with any other. ``ignore_mismatch``: use a calibration or a probe that was made for another
+    model or with other settings; None where the caller cannot ask for that."""
 
     methods: Sequence[str] | None = None
     model: Any = None
     index: Any = None
     graph: Any = None
     settings: Settings = field(default_factory=Settings)
-    calibration: Path | Calibration | None = None
+    calibration: Calibration | None = None
     ignore_mismatch: bool | None = False
     max_cost: float | None = None
     max_tokens: int | None = None
@@ -176,26 +176,25 @@ def resolve(request: Request) -> Plan:
     Raises UnknownName, InvalidSetting, InvalidInput, OtherModel, or ModelUnavailable for a folder that is not there. Of a
     wrong model and a missing index, the model is told first.
     """
-    unnamed = request.model is None
-    model = LAB if unnamed else fitting(request.model, LanguageModel, "model")
-    index, graph = fitting(request.index, Retriever, "index"), fitting(request.graph, KnowledgeGraph, "graph")
     settings, found = request.settings, request.calibration
-    if isinstance(found, Path):
-        from gnothi.calibration.file import read
-
-        found = read(found)
-    names, told = request.methods, list[str]()
+    if (model := fitting(request.model, LanguageModel, "model")) is None:
+        model = (found and layer.model_of(found)) or LAB
+    unnamed = request.model is None and model == LAB
+    index, graph = fitting(request.index, Retriever, "index"), fitting(request.graph, KnowledgeGraph, "graph")
+    names, told = request.methods, [f"model {model}: the calibration is of it"] * (request.model is None and not unnamed)
     if names is None:
         suits, why = default_method(model, settings, found)
         names = [suits]
         told += filter(None, [why])
+    own = dict[str, Given]()
+    if found is not None:
+        own = layer.settings_of(found, names, settings)
+        settings = settings.over(own if request.ignore_mismatch else own | layer.form_of(found, model))
     planned = plan_methods(names, settings, model)
     if found is not None:
-        planned, how = calibrated(planned, found, model, bool(request.ignore_mismatch))
-        told += how
-    for method in planned:
-        if PROBE in method.named:
-            check_probe(method, model, request.ignore_mismatch)
+        told += mismatch.check(found, planned, own, model, bool(request.ignore_mismatch))
+    if any(PROBE in method.named for method in planned):
+        planned = tuple(with_probe(method, model, request.ignore_mismatch, told.append) for method in planned)
     further = (one for method in planned for protocol, one in method.named.values() if protocol is LanguageModel)
     named = list(dict.fromkeys(one for one in (model, *further) if isinstance(one, str)))
     models = model_settings(named, settings.section(MODEL_SECTION))
@@ -231,7 +230,7 @@ def resolve(request: Request) -> Plan:
     if found is None or request.ignore_mismatch:
         return plan
     precision = getattr(models[model], "dtype", None) if isinstance(model, str) else model.profile.precision
-    check_computing(found, precision, form_of(model, models))
+    mismatch.check_computing(found, precision, form_of(model, models))
     return plan.in_precision(found.precision)
 
 
@@ -268,7 +267,7 @@ def with_questions(
     asked = data if isinstance(data, Asked) else read_questions(data, format, limit, plan.sources.model)
     plan = together(plan, asked.questions)
     warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
-    if plan.calibration and (warning := chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
+    if plan.calibration and (warning := mismatch.chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
         warnings.append(warning)
     return replace(plan, asked=asked, execution=execution, warnings=(*plan.warnings, *warnings))
 

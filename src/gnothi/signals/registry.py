@@ -24,7 +24,7 @@ SECTION = "signal"
 """What the settings of signals stand under, as in ``--set signal.samples=5``."""
 PROBE = f"{SECTION}.probe"
 _KEYS: Mapping[str, tuple[str, ...]] = {
-    "sampling": ("samples", "temperature", "top_k", "top_p", "stopping"),
+    "sampling": ("samples", "temperature", "top_k", "top_p"),
     "state": ("layer", "site"),
     "alpha": ("alpha",),
     "probe": ("probe",),

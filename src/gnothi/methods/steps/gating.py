@@ -81,7 +81,7 @@ class GateSpec:
     @property
     def stops(self) -> bool:
         """Whether it could stop drawing samples by a rule: its signal draws some, and the gate makes no tries of its own."""
-        return self.signal is not None and self.tries is None and STOPPING in signals.settings_of(self.signal)
+        return self.signal is not None and self.tries is None and "sampling" in signals.takes(self.signal)
 
     @property
     def undecided(self) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def scores_depend_on(values: Mapping[str, Any], signal: str | None, gate: GateSp
     if gate is not None and gate.depends_on:
         return {key: values[key] for key in gate.depends_on}
     used = signals.settings_of(signal) if signal and signal in signals.SIGNALS else gate.learnt if gate else ()
-    return {key: value for key, value in values.items() if key in {*_REPLY, *used} - {STOPPING}}
+    return {key: value for key, value in values.items() if key in {*_REPLY, *used}}
 
 
 def threshold_of(

@@ -18,6 +18,7 @@ from gnothi.signals.entailment import Entailment
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.probe import Probe
 from gnothi.signals.registry import PROBE, SECTION
+from gnothi.signals.stopping import KEY as STOPPING
 from gnothi.signals.stopping import parsed
 from gnothi.types import Answer, Capabilities, Decoding, Question, Site, StateSpec
 
@@ -129,9 +130,8 @@ class Measuring:
     )
     site: Site = setting("ffn", "Hidden states: feed-forward output before the residual is added, or the layer's output.")
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
-    stopping: str | None = setting(
-        None, "A rule by which gates stop drawing samples once their side is decided; `gnothi calibrate` chooses it."
-    )
+    stopping: str | None = field(default=None, metadata={"typed": False})
+    """The rule by which gates stop drawing samples once their side is decided. A calibration brings it."""
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
     corpus: Retriever | None = resource("Where entity_frequency and cooccurrence count names.")
@@ -219,8 +219,10 @@ def measured_by(method: Any, values: Mapping[str, Any]) -> list[str]:
 
 
 def measured_settings(method: Any, values: Mapping[str, Any]) -> set[str]:
-    """The keys of the settings of all signals that the method measures with these values."""
-    return {key for signal in measured_by(method, values) for key in signals.settings_of(signal)}
+    """The keys of the settings of all signals that the method measures with these values, and of a rule for drawing samples."""
+    measured = measured_by(method, values)
+    drawing = {STOPPING for signal in measured if "sampling" in signals.takes(signal)}
+    return {key for signal in measured for key in signals.settings_of(signal)} | drawing
 
 
 def check_signals(method: Any) -> None:

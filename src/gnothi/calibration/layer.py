@@ -1,0 +1,91 @@
+"""What a calibration says, as settings: above the defaults, beneath what a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from gnothi import config, methods
+from gnothi.calibration.file import Calibration
+from gnothi.config import Given, Settings
+from gnothi.errors import InvalidSetting
+from gnothi.methods.planned import MODEL_SECTION, given_to
+from gnothi.methods.registry import MethodSpec
+from gnothi.models.registry import scheme_of
+from gnothi.signals import registry as signals
+from gnothi.signals.stopping import KEY as STOPPING
+
+BENEATH, DECIDED = -1, 0
+"""The layers of what scores depend on, and of what was chosen, which the file of a run does not win over with its own."""
+
+WHOLE = "simple"
+"""The form of methods whose scores are of whole replies."""
+
+
+def depends_on(found: Calibration) -> dict[str, Any]:
+    """The settings that its scores depend on: of whole replies, unless they say otherwise."""
+    return {"form": WHOLE, **found.settings}
+
+
+def settings_of(found: Calibration, names: Sequence[object], given: Settings) -> dict[str, Given]:
+    """Under the name of each method that the calibration is for: the gate's signal, its threshold, when it stops drawing, and
+    what scores depend on.
+
+    It is for the method that it was made with, and for those whose signal a user named so; where there are none, for every one
+    whose gate could have the signal. Raises InvalidSetting where there are none either."""
+    specs, source, layer = [methods.spec(name) for name in names], f"<--calibration {found.source}>", dict[str, Given]()
+    meant = {spec.name: one for spec in specs if (one := _meant(found, spec, given)) is not None}
+    for spec in specs:
+        if (gate := spec.gate) is None or meant.get(spec.name) is not any(meant.values()):
+            continue
+        depends = {key: value for key, value in depends_on(found).items() if key in spec.settings}
+        depends |= {gate.signal_key: found.signal} if gate.signal_key else {}
+        chosen = replace(gate, values={**spec.defaults, **depends}).at(found.threshold)
+        chosen |= {gate.asks: True} if gate.asks and gate.asks not in chosen else {}
+        draws = found.signal in signals.SIGNALS and "sampling" in signals.takes(found.signal) and not gate.tries
+        chosen |= {STOPPING: found.stopping} if draws or found.stopping else {}
+        layer |= {f"{spec.name}.{key}": Given(value, source, BENEATH) for key, value in depends.items()}
+        layer |= {f"{spec.name}.{key}": Given(value, source, DECIDED) for key, value in chosen.items()}
+    if layer:
+        return layer
+    has = [f"{one.name} got {said.value!r} from {said.source}" for one in specs if (said := _signal_given(one, given))]
+    raise InvalidSetting(
+        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, which no gate of "
+        f"{', '.join(one.name for one in specs)} takes ({'; '.join(has) or 'none can measure it'}). "
+        "Leave out what names another signal, or name another method with <--method NAME>."
+    )
+
+
+def model_of(found: Calibration) -> str | None:
+    """The main model where nobody named one; None where the file does not say, as where the gate listens to another."""
+    gate = methods.spec(found.method).gate if found.method in methods.names() else None
+    return None if gate and gate.speaker else found.model.name or None
+
+
+def form_of(found: Calibration, model: Any) -> dict[str, Given]:
+    """How the prompts of the model were written, as settings of it, where that is not the default."""
+    known = config.settings_of(scheme_of(model)[1].settings) if isinstance(model, str) else {}
+    return {
+        f"{MODEL_SECTION}.{key}": Given(value, f"<--calibration {found.source}>", BENEATH)
+        for key, value in found.form.items()
+        if key in known and value != known[key].default
+    }
+
+
+def _meant(found: Calibration, spec: MethodSpec, given: Settings) -> bool | None:
+    """Whether it was made with the method, or a user named its signal; None where the method cannot have that signal."""
+    if spec.gate is None or found.fires != "above":
+        return None
+    if (said := _signal_given(spec, given)) is not None:
+        return said.value == found.signal or None
+    if spec.name == found.method:
+        return True
+    return False if spec.gate.signal_key and found.signal in signals.SIGNALS else None
+
+
+def _signal_given(spec: MethodSpec, given: Settings) -> Given | None:
+    """The name of the signal that somebody gave for the method's gate; None where nobody did."""
+    said = given_to(spec, given).get((spec.gate and spec.gate.signal_key) or "")
+    name = "none" if said is None or said.value is None else str(signals.name_of(cast("Any", said.value))).strip()
+    return said and said._replace(value=name)
