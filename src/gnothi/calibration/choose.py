@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from gnothi.calibration.comparisons import Compared, alone, leads
+from gnothi.calibration.comparisons import tell as compared
 from gnothi.calibration.stopping import ALLOWED, Margins, Paths, Told, margins, tell
 from gnothi.errors import InvalidInput
 from gnothi.signals.stopping import Stopping
@@ -28,12 +30,14 @@ class Sample:
     """Scores (higher: less certain), and the quality without and with retrieval, one entry per question, shape (n,).
 
     ``always`` is None where nobody retrieved: then only a guarantee can be given. ``paths``: the scores of fewer samples, where
-    a rule is to be chosen that stops drawing them early."""
+    a rule is to be chosen that stops drawing them early; ``compared``: the scores of
+    comparisons, for theirs."""
 
     scores: Floats
     never: Floats
     always: Floats | None
     paths: Paths | None = None
+    compared: Compared | None = None
 
     @property
     def wrong(self) -> Mask:
@@ -74,7 +78,8 @@ class Chosen:
     """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample.
 
     ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``told``
-    what it does; ``scores`` are those that decide, shape (n,): with a rule those of the samples that were drawn."""
+    what it does to gates and ``told_compared`` to comparisons, if there are any; ``scores`` are those that decide, shape (n,):
+    with a rule those of the samples that were drawn."""
 
     threshold: float
     n: int
@@ -88,6 +93,7 @@ class Chosen:
     scores: Floats
     stopping: Stopping | None = None
     told: Told | None = None
+    told_compared: Told | None = None
 
 
 def choose(
@@ -98,8 +104,20 @@ def choose(
 
     Where always (or never) retrieving is worth more than the gate on questions that its threshold was not chosen on, the
     threshold is one that always (or never) retrieves. With ``paths`` a rule for stopping early is chosen, too, and left out
-    where it saves nothing, or is worth less. Raises PromiseRefused where the guarantee cannot be given, InvalidInput for too
-    few questions, where nothing is right, or without retrieving answers where a price was given."""
+    where it saves nothing, or is worth less; with ``compared`` one for comparisons. Raises PromiseRefused where the guarantee
+    cannot be given, InvalidInput for too few questions, where nothing is right, or without retrieving answers where a price was
+    given."""
+    chosen = _placed(sample, target_error, price, epsilon, seed)
+    if (made := sample.compared) is None:
+        return chosen
+    steps, few = leads(made.together), alone(made.together.counts, made.alone, made.wrong)
+    if not steps and not few:
+        return chosen
+    rule = replace(chosen.stopping or Stopping(), leads=steps, alone=few)
+    return replace(chosen, stopping=rule, told_compared=compared(made.together, steps) if steps else None)
+
+
+def _placed(sample: Sample, target_error: float | None, price: float | None, epsilon: float, seed: int) -> Chosen:
     if sample.paths is None:
         return _choose(sample, target_error, price, epsilon, seed)
     if target_error is not None:

@@ -1,9 +1,13 @@
-"""When drawing samples ends: a threshold needs a side, not a number.
+"""When drawing samples ends: a threshold needs a side, and a comparison the least, not a number.
 
 A gate draws in groups. Behind every group but the last, the score of the samples so far is moved to where that of all lies,
 and held against two margins around the threshold: up to the lower one the model knows, above the upper one it does not, and
 between them the next group is drawn. The last one is held against the threshold itself. Margins are chosen with the threshold,
 on questions with known answers (``calibration.stopping``).
+
+Scores that are compared with each other are drawn on together until the least lies far enough below the next one. One that is
+compared with nothing is said with the answer, and no more is drawn for it than tells wrong answers as well as all samples do
+(``calibration.comparisons``).
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gnothi.errors import InvalidSetting
 
@@ -20,6 +24,7 @@ KEY = "signal.stopping"
 COLLECTING = "collect"
 """In place of a rule: draw twice as many as are wanted, and keep the scores that a rule is chosen on."""
 _FIFTHS = (1, 2, 3, 5)
+S = TypeVar("S", "Step", "Lead")
 
 
 def groups(samples: int) -> tuple[int, ...]:
@@ -36,47 +41,78 @@ class Step(NamedTuple):
     moved: float = 0.0
 
 
+class Lead(NamedTuple):
+    """Behind ``samples``: the least score stands when the next one is at least ``apart`` higher; ``moved`` as above."""
+
+    samples: int
+    apart: float
+    moved: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The steps before the last group; none of them with ``collecting``, where all is drawn, twice."""
+    """The steps before the last group, those of a comparison (``leads``) and the one (or none) of a score that is compared with
+    nothing (``alone``); none of them with ``collecting``, where all is drawn, twice."""
 
     steps: tuple[Step, ...] = ()
+    leads: tuple[Lead, ...] = ()
+    alone: tuple[Lead, ...] = ()
     collecting: bool = False
 
     def __post_init__(self) -> None:
-        counts = [0, *(step.samples for step in self.steps)]
         fine = all(step.known <= step.searched and math.isfinite(step.moved) for step in self.steps)
-        if not fine or any(later <= before for before, later in pairwise(counts)):
+        fine &= all(lead.apart >= 0 and math.isfinite(lead.moved) for lead in (*self.leads, *self.alone))
+        rising = all(before.samples < later.samples for part in self._parts for before, later in pairwise(part))
+        if not (fine and rising and all(part[0].samples > 0 for part in self._parts if part)):
             raise InvalidSetting(
                 f"setting {KEY!r}: got {self}, expected rising numbers of samples, each with the score up to which the model "
-                "knows, a higher one above which it does not, and a finite number to be added. `gnothi calibrate` writes it."
+                "knows, a higher one above which it does not, and a finite number to be added; behind | the same for scores "
+                "that are compared, with how far apart they have to be, 0 or more. `gnothi calibrate` writes it."
             )
+
+    @property
+    def _parts(self) -> tuple[tuple[Step | Lead, ...], ...]:
+        return self.steps, self.leads, self.alone
 
     @property
     def fewest(self) -> int:
         """The fewest samples that a signal can have under this rule."""
-        return self.steps[-1].samples + 1 if self.steps else 1
+        return max((part[-1].samples + 1 for part in self._parts if part), default=1)
 
     def __str__(self) -> str:
-        """As a setting and a calibration hold it: ``SAMPLES: KNOWN SEARCHED MOVED``, step by step."""
+        """As a setting and a calibration hold it: ``SAMPLES: KNOWN SEARCHED MOVED``, step by step, then ``| SAMPLES: APART
+        MOVED`` of a comparison, and of a score that is compared with nothing."""
         if self.collecting:
             return COLLECTING
-        return ", ".join(f"{one.samples}: {one.known!r} {one.searched!r} {one.moved!r}" for one in self.steps)
+        parts = (", ".join(f"{samples}: {' '.join(map(repr, rest))}" for samples, *rest in part) for part in self._parts)
+        return " | ".join(parts).rstrip(" |")
 
 
 def parsed(text: str | None) -> Stopping | None:
     """The rule of a setting; None for None. Raises InvalidSetting."""
     if text is None or text == COLLECTING:
         return None if text is None else Stopping(collecting=True)
-    steps = []
-    for part in text.split(","):
+    steps, leads, alone, *more = *text.split("|"), "", ""
+    if any(more) or not text.strip(" |"):
+        raise _unreadable(text)
+    return Stopping(_read(steps, Step), _read(leads, Lead), _read(alone, Lead))
+
+
+def _read(text: str, kind: type[S]) -> tuple[S, ...]:
+    found = []
+    for part in text.split(",") if text.strip() else ():
         samples, _, numbers = part.partition(":")
         try:
-            known, searched, moved = map(float, numbers.split())
-            steps.append(Step(int(samples), known, searched, moved))
-        except ValueError:
-            raise InvalidSetting(
-                f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3'. "
-                "`gnothi calibrate --stop-early` writes it into a calibration."
-            ) from None
-    return Stopping(tuple(steps))
+            found.append(kind(int(samples), *map(float, numbers.split())))
+        except (ValueError, TypeError):
+            raise _unreadable(part) from None
+        if len(numbers.split()) + 1 < len(found[-1]):
+            raise _unreadable(part)
+    return tuple(found)
+
+
+def _unreadable(part: str) -> InvalidSetting:
+    return InvalidSetting(
+        f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3', and of "
+        "comparisons SAMPLES: APART MOVED. `gnothi calibrate --stop-early` writes it into a calibration."
+    )
