@@ -110,11 +110,12 @@ def choose(
     chosen = _placed(sample, target_error, price, epsilon, seed)
     if (made := sample.compared) is None:
         return chosen
-    steps, few = leads(made.together), alone(made.together.counts, made.alone, made.wrong)
+    searched = chosen.scores > chosen.threshold
+    steps, few = leads(made.together, searched), alone(made.together.counts, made.alone, made.wrong)
     if not steps and not few:
         return chosen
     rule = replace(chosen.stopping or Stopping(), leads=steps, alone=few)
-    return replace(chosen, stopping=rule, told_compared=compared(made.together, steps) if steps else None)
+    return replace(chosen, stopping=rule, told_compared=compared(made.together.of(searched), steps) if steps else None)
 
 
 def _placed(sample: Sample, target_error: float | None, price: float | None, epsilon: float, seed: int) -> Chosen:

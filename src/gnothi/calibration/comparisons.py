@@ -64,16 +64,16 @@ class Compared:
     wrong: Mask
 
 
-def leads(made: Comparisons) -> tuple[Lead, ...]:
+def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
     """Steps with which the fewest samples are drawn while another prompt than in another draw is least hardly more often than
-    with all (``ALLOWED``); none where nothing is saved so."""
-    if not len(made.question):
+    with all (``ALLOWED``); none where nothing is saved so. They are fit on all questions and judged by those ``searched`` for,
+    shape (questions,): what is known is compared easily, and not compared at all where a gate is shut."""
+    if not len(made.of(searched).question):
         return ()
-    questions = int(made.question.max()) + 1
     best = cheapest(
-        questions,
+        len(searched),
         lambda chosen, price: _distances(made.of(chosen), price),
-        lambda chosen, found: _told(made.of(chosen), found),
+        lambda chosen, found: _told(made.of(chosen & searched), found),
     )
     found = () if best is None else _distances(made, best)
     steps = [Lead(*one) for one in zip(made.counts, found, made.moved, strict=False)]

@@ -81,7 +81,7 @@ async def collect(
     scores, never, always = _paired(shut, open_ if weigh else None, metric)
     drawn = gate.values[f"{SECTION}.samples"] if stop_early else 0
     paths = _paths(shut, scores, drawn) if stop_early else None
-    compared = _compared(shut, open_, drawn, metric) if stop_early and open_ else None
+    compared = _compared(shut, open_, scores, drawn, metric) if stop_early else None
     values = np.array([*scores.values()])
     return Source(
         sample=Sample(values, np.array(never), None if always is None else np.array(always), paths, compared),
@@ -221,13 +221,14 @@ def _paths(shut: Sequence[Row], asked: Mapping[str, float], samples: int) -> Pat
     return Paths(groups(samples), np.array(scores, dtype=np.float64), np.array([place for place, _ in found]))
 
 
-def _compared(shut: Sequence[Row], open_: Sequence[Row], samples: int, metric: str) -> Compared:
+def _compared(shut: Sequence[Row], open_: Sequence[Row], asked: Mapping[str, float], samples: int, metric: str) -> Compared:
     """What fewer samples, and a second draw, say of all that is compared with the gate open, and of what is compared with
-    nothing while it is shut."""
-    number = {row.question_id: place for place, row in enumerate(open_)}
-    together = [(number[row.question_id], one) for row in open_ for one in _draws(row, samples) if len(one) > 1]
+    nothing while it is shut, about the questions ``asked``, in their order."""
+    number = {question: place for place, question in enumerate(asked)}
+    together = [(number[row.question_id], one) for row in open_ if row.question_id in number for one in _draws(row, samples)]
+    together = [(question, one) for question, one in together if len(one) > 1]
     lone = [(row.metrics[metric] < 1, one) for row in shut if row.metrics for one in _draws(row, samples) if len(one) == 1]
-    made = Comparisons.among(groups(samples), [one for _, one in together], [place for place, _ in together])
+    made = Comparisons.among(groups(samples), [one for _, one in together], [question for question, _ in together])
     scores = np.array([one[0] for _, one in lone]).reshape(-1, 2, len(groups(samples)))
     return Compared(made, scores, np.array([wrong for wrong, _ in lone], dtype=bool))
 
