@@ -66,8 +66,8 @@ class Stopping:
         if not (fine and rising and all(part[0].samples > 0 for part in self._parts if part)):
             raise InvalidSetting(
                 f"setting {KEY!r}: got {self}, expected rising numbers of samples, each with the score up to which the model "
-                "knows, a higher one above which it does not, and a finite number to be added; behind | the same for scores "
-                "that are compared, with how far apart they have to be, 0 or more. `gnothi calibrate` writes it."
+                "knows, a higher one above which it does not, and a finite number to be added; behind each | "
+                "a distance of at least 0 and a finite number to be added. `gnothi calibrate` writes it."
             )
 
     @property
@@ -113,6 +113,6 @@ def _read(text: str, kind: type[S]) -> tuple[S, ...]:
 
 def _unreadable(part: str) -> InvalidSetting:
     return InvalidSetting(
-        f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3', and of "
-        "comparisons SAMPLES: APART MOVED. `gnothi calibrate --stop-early` writes it into a calibration."
+        f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3', and "
+        "behind | SAMPLES: APART MOVED. `gnothi calibrate --stop-early` writes it into a calibration."
     )
