@@ -456,7 +456,7 @@ def test_settings_of_its_signal_out_of_range_are_refused(wrong: dict[str, Any]) 
 # --- drawing until it is decided ---------------------------------------------------------------------------------------
 
 
-RULE = "4: -100 100 0 | 8: 0 0 | 12: 0 0"
+RULE = "4: -100 100 0 | 8: 0 | 12"
 """No gate stops, comparisons do behind 8 samples, and what is compared with nothing behind 12."""
 
 

@@ -51,8 +51,8 @@ async def compared(
         ((SURE, SILENT), Stopping(leads=(Lead(4, 9.0),)), 4),  # what says nothing is out
         ((SILENT, SILENT), Stopping(leads=(Lead(4, 9.0),)), 4),
         ((TORN,), Stopping(leads=(Lead(4, 0.0),)), 20),  # compared with nothing
-        ((TORN,), Stopping(alone=(Lead(8, 0.0),)), 8),
-        ((SURE, TORN), Stopping(alone=(Lead(8, 0.0),)), 20),
+        ((TORN,), Stopping(alone=(8,)), 8),
+        ((SURE, TORN), Stopping(alone=(8,)), 20),
     ],
 )
 async def test_all_are_drawn_on_until_the_least_is_apart(prompts: Sequence[Prompt], rule: Stopping, samples: int) -> None:
@@ -74,9 +74,11 @@ async def test_without_a_lead_the_scores_are_those_of_all(signal: str) -> None:
     assert await compared(Counting(), (SURE, TORN), never, signal) == whole
 
 
-async def test_scores_of_fewer_are_moved() -> None:
-    few = await compared(Counting(), (SURE, TORN), Stopping(leads=(Lead(4, 0.5, 1.5),)))
-    assert [one.uncertainty for one in few] == [1.5, 2.25]
+async def test_scores_of_fewer_lie_where_those_of_all_do() -> None:
+    """U of equal samples depends on their number: few stand for as many as all."""
+    (few,) = await compared(Counting(), (SURE,), Stopping(alone=(4,)), "gram")
+    (whole,) = await compared(Counting(), (SURE,), None, "gram")
+    assert few.uncertainty == pytest.approx(whole.uncertainty)
 
 
 async def test_collecting_tells_both_draws_of_each_that_counts() -> None:

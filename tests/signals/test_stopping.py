@@ -35,8 +35,8 @@ def rules(draw: st.DrawFn) -> Stopping:
     rising = st.sets(st.integers(1, 30), max_size=4).map(sorted)
     margins = st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)).map(sorted)
     steps = tuple(Step(count, *draw(margins), draw(finite)) for count in draw(rising))
-    leads, alone = (tuple(Lead(count, draw(st.floats(0)), draw(finite)) for count in draw(rising)) for _ in range(2))
-    return Stopping(steps, leads, alone)
+    leads = tuple(Lead(count, draw(st.floats(0))) for count in draw(rising))
+    return Stopping(steps, leads, tuple(draw(rising)[:1]))
 
 
 @given(rules())
@@ -60,13 +60,14 @@ def test_a_rule_survives_as_text(rule: Stopping) -> None:
         "4: nan 2 0",
         "|",
         "| 4",
-        "| 4: 1",
-        "| 4: 1 2 3",
-        "| 4: -1 0",
-        "| 4: nan 0",
-        "|| 4: 0 inf",
-        "4: 1 2 0 ||| 4: 0 0",
-        "| 8: 0 0, 4: 0 0",
+        "| 4: 1 2",
+        "| 4: -1",
+        "| 4: nan",
+        "| 8: 0, 4: 0",
+        "|| 4: 0",
+        "|| 0",
+        "|| 4, 8",
+        "4: 1 2 0 | 4: 0 | 4 | 4",
     ],
 )
 def test_what_is_no_rule_is_refused(text: str) -> None:

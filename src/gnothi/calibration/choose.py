@@ -9,7 +9,7 @@ import numpy as np
 
 from gnothi.calibration.comparisons import Compared, alone, leads
 from gnothi.calibration.comparisons import tell as compared
-from gnothi.calibration.stopping import ALLOWED, Margins, Paths, Told, margins, tell
+from gnothi.calibration.stopping import Margins, Paths, Told, margins, tell
 from gnothi.errors import InvalidInput
 from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
@@ -22,7 +22,7 @@ from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 FEWEST = 20
 TOLERATED = 0.005
-"""So much less may a gate that stops drawing early be worth, in right answers, on questions that it was not chosen on."""
+"""So much less may a gate that stops drawing early be worth, in right answers, than one that draws all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,38 +125,25 @@ def _placed(sample: Sample, target_error: float | None, price: float | None, eps
         # What is promised is tested on questions that have no part in the rule, and for one rule alone.
         aside = set_aside(len(sample.scores), seed)
         found = margins(sample.paths.of(aside), _expected(sample.scores[aside], sample.wrong[aside], target_error))
-        return _stopping(sample, sample.paths, found, target_error, price, epsilon, seed)
+        if found is None:
+            return _choose(sample, target_error, price, epsilon, seed)
+        effective = replace(sample, scores=sample.paths.highest(found.effective(sample.paths.scores[:, 0])))
+        chosen = _choose(effective, target_error, price, epsilon, seed)
+        return _stopping(sample, sample.paths, found, chosen) if np.isfinite(chosen.threshold) else chosen
     whole = _choose(sample, target_error, price, epsilon, seed)
     found = margins(sample.paths, whole.threshold) if whole.worth is not None and whole.worth.best == "gate" else None
-    chosen = _stopping(sample, sample.paths, found, target_error, price, epsilon, seed)
-    assert whole.worth is not None
-    assert chosen.worth is not None
-    lost = _utility(whole.worth) - _utility(chosen.worth)
-    told = chosen.told
-    worse = told is not None and (told.samples == 1 or told.differ > told.all_differ + ALLOWED)
-    return whole if worse or chosen.worth.best != "gate" or lost > TOLERATED else chosen
+    if found is None or _lost(sample, sample.paths, found, whole.threshold, price or 0.0) > TOLERATED:
+        return whole
+    return _stopping(sample, sample.paths, found, whole)
 
 
-def _stopping(
-    sample: Sample,
-    paths: Paths,
-    found: Margins | None,
-    target_error: float | None,
-    price: float | None,
-    epsilon: float,
-    seed: int,
-) -> Chosen:
-    """By the scores that the rule comes to, and the rule at the threshold chosen so."""
-    if found is None:
-        return _choose(sample, target_error, price, epsilon, seed)
-    effective = replace(sample, scores=paths.highest(found.effective(paths.scores[:, 0])))
-    chosen = _choose(effective, target_error, price, epsilon, seed)
-    if not np.isfinite(chosen.threshold):
-        return chosen
+def _stopping(sample: Sample, paths: Paths, found: Margins, chosen: Chosen) -> Chosen:
+    """With the rule at the threshold chosen, and what is said of scores said of those that the rule comes to."""
     _, scores = found.stopped(paths.scores[:, 0], chosen.threshold)
     seen = replace(sample, scores=paths.highest(scores))
     return replace(
         chosen,
+        trusted=int((seen.scores <= chosen.threshold).sum()),
         scores=seen.scores,
         stopping=found.at(chosen.threshold, paths.counts),
         told=tell(paths, found, chosen.threshold),
@@ -166,8 +153,16 @@ def _stopping(
     )
 
 
-def _utility(worth: Worth) -> float:
-    return worth.accuracy - worth.price * worth.retrieval_rate
+def _lost(sample: Sample, paths: Paths, found: Margins, threshold: float, price: float) -> float:
+    """How much less right answers, retrievals paid, a gate at that threshold has by the rule than with all samples; the mean of
+    both draws."""
+    assert sample.always is not None
+    gained, lost = sample.always - price - sample.never, []
+    for draw in (0, 1):
+        _, scores = found.stopped(paths.scores[:, draw], threshold)
+        by_rule, by_all = (paths.highest(one) > threshold for one in (scores, paths.scores[:, draw, -1]))
+        lost.append((gained * by_all - gained * by_rule).mean())
+    return float(np.mean(lost))
 
 
 def _expected(scores: Floats, wrong: Mask, target_error: float) -> float:

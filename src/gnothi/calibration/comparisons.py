@@ -26,14 +26,13 @@ from gnothi.stats.auroc import auroc
 class Comparisons:
     """``least``: the number of the prompt with the least score, ``apart`` how far it lies below the next one, both of shape
     (comparisons, 2, groups): of the first ``counts`` samples of two draws. ``prompts`` and ``question``, shape (comparisons,):
-    how many are compared, and the number of the question that it is about. ``moved``: what is added to scores of a group."""
+    how many are compared, and the number of the question that it is about."""
 
     counts: tuple[int, ...]
     least: NDArray[np.int64]
     apart: Floats
     prompts: NDArray[np.int64]
     question: NDArray[np.int64]
-    moved: tuple[float, ...]
 
     @classmethod
     def among(cls, counts: tuple[int, ...], scores: Sequence[Floats], question: Sequence[int]) -> Comparisons:
@@ -44,8 +43,7 @@ class Comparisons:
         shape = (len(scores), 2, len(counts))
         least = np.array([one.argmin(axis=0) for one in scores]).reshape(shape)
         prompts, about = (np.array(one, dtype=np.int64) for one in ([*map(len, scores)], question))
-        moved = moves(np.concatenate([*scores, np.zeros((0, *shape[1:]))]))
-        return cls(counts, least, np.array(apart).reshape(shape), prompts, about, moved)
+        return cls(counts, least, np.array(apart).reshape(shape), prompts, about)
 
     def of(self, chosen: Mask) -> Comparisons:
         """About these questions, by number."""
@@ -76,7 +74,7 @@ def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
         lambda chosen, found: _told(made.of(chosen & searched), found),
     )
     found = () if best is None else _distances(made, best)
-    steps = [Lead(*one) for one in zip(made.counts, found, made.moved, strict=False)]
+    steps = [Lead(*one) for one in zip(made.counts, found, strict=False)]
     while steps and np.isinf(steps[-1].apart):
         steps.pop()
     return tuple(steps)
@@ -89,26 +87,16 @@ def tell(made: Comparisons, steps: Sequence[Lead]) -> Told:
     return Told(float(drawn), float(differ), float(all_differ))
 
 
-def moves(scores: Floats) -> tuple[float, ...]:
-    """How much higher all samples usually score than those of each group, in another draw: medians. ``scores`` has shape
-    (prompts, 2, groups)."""
-    with np.errstate(invalid="ignore"):
-        higher = scores[:, ::-1, -1:] - scores
-    finite = np.isfinite(higher)
-    groups = zip(np.moveaxis(higher, 2, 0), np.moveaxis(finite, 2, 0), strict=True)
-    return tuple(float(np.median(one[some])) if some.any() else 0.0 for one, some in groups)
-
-
-def alone(counts: Sequence[int], scores: Floats, wrong: Mask) -> tuple[Lead, ...]:
-    """The step with as few samples as tell ``wrong`` answers, shape (n,), as well as all do, by ``scores`` of shape
+def alone(counts: Sequence[int], scores: Floats, wrong: Mask) -> tuple[int, ...]:
+    """As few samples as tell ``wrong`` answers, shape (n,), as well as all do, by ``scores`` of shape
     (n, 2, groups); none where that takes all, or cannot be told."""
     told = [[auroc(one, wrong) for one in draw] for draw in scores.transpose(1, 2, 0)]
     if any(one is None for draw in told for one in draw):
         return ()
-    found = np.array(told, dtype=np.float64)
+    found = np.maximum(np.array(told, dtype=np.float64), 0.5)  # below, it tells nothing either
     fine = np.flatnonzero(found.mean(axis=0) >= found[:, -1].min() - ALLOWED)
     few = int(fine[0])
-    return (Lead(counts[few], 0.0, moves(scores)[few]),) if few < len(counts) - 1 else ()
+    return (counts[few],) if few < len(counts) - 1 else ()
 
 
 def _distances(made: Comparisons, price: float) -> tuple[float, ...]:

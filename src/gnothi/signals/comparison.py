@@ -36,7 +36,7 @@ class Comparison:
         if (ruled := rule_of(self.signal)) is None:
             return await gather(*(self.signal.measure(model, *one) for one in asked))
         signal, sampling, rule = ruled
-        drawings = [Drawing(signal, sampling, model, *one) for one in asked]
+        drawings = [Drawing(signal, sampling, model, *one, comparable=True) for one in asked]
         if rule.collecting:
             measured = await gather(*(drawing.collect() for drawing in drawings))
         else:
@@ -49,10 +49,9 @@ class Comparison:
         return [replace(one, samples=None, draws=()) for one in measured]
 
     async def _until_apart(self, drawings: Sequence[Drawing], rule: Stopping, samples: int) -> list[Measured]:
-        leads = rule.leads if len(drawings) > 1 else rule.alone
+        leads = rule.leads if len(drawings) > 1 else [Lead(count, 0.0) for count in rule.alone]
         for lead in (*leads, Lead(samples, 0.0)):
             measured = await gather(*(drawing.measure(lead.samples) for drawing in drawings))
-            measured = [replace(one, uncertainty=one.uncertainty + lead.moved) for one in measured]
             least, *others = sorted(one.uncertainty for one in self._counting(measured)) or [0.0]
             if not others or others[0] - least >= lead.apart:
                 break

@@ -19,13 +19,15 @@ def rule_of(signal: Signal) -> tuple[Continuing, Sampling, Stopping] | None:
 
 @dataclass(slots=True)
 class Drawing:
-    """What was said so far in reply to a prompt."""
+    """What was said so far in reply to a prompt. Where scores are to be ``comparable`` with those of all samples, fewer are
+    repeated in turn until they are as many: U of k equal samples, say, depends on k."""
 
     signal: Continuing
     sampling: Sampling
     model: LanguageModel
     prompt: Prompt
     decoding: Decoding
+    comparable: bool = False
     said: Continued | None = field(default=None, init=False)
 
     async def measure(self, samples: int) -> Measured:
@@ -36,16 +38,16 @@ class Drawing:
         elif (have := len(self.said.samples.generations)) < samples:
             more = drawn.draw(self.model, self.prompt, self.decoding, self.signal.states, after=have)
             self.said = self.said.with_more(await more)
-        score = await self.signal.uncertainty(self.model, self.prompt, self.said)
-        return Measured(self.said.greedy, score, samples)
+        return Measured(self.said.greedy, await self._score(self.said), samples)
 
     async def collect(self) -> Measured:
         """The score of the first draw, and of the parts of it and of a second one. Of a model that draws by seed, the first is
         that without the second."""
         k = self.sampling.samples
         said = await self.signal.said(self.model, self.prompt, self.decoding, replace(self.sampling, samples=2 * k))
-        draws = [
-            [await self.signal.uncertainty(self.model, self.prompt, said.part(begin, begin + wanted)) for wanted in groups(k)]
-            for begin in (0, k)
-        ]
+        draws = [[await self._score(said.part(begin, begin + wanted)) for wanted in groups(k)] for begin in (0, k)]
         return Measured(said.greedy, draws[0][-1], draws=tuple(tuple(map(said_as, scores)) for scores in draws))
+
+    async def _score(self, said: Continued) -> float:
+        said = said.filled(self.sampling.samples) if self.comparable else said
+        return await self.signal.uncertainty(self.model, self.prompt, said)

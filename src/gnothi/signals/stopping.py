@@ -13,9 +13,10 @@ compared with nothing is said with the answer, and no more is drawn for it than 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from gnothi.errors import InvalidSetting
 
@@ -24,7 +25,6 @@ KEY = "signal.stopping"
 COLLECTING = "collect"
 """In place of a rule: draw twice as many as are wanted, and keep the scores that a rule is chosen on."""
 _FIFTHS = (1, 2, 3, 5)
-S = TypeVar("S", "Step", "Lead")
 
 
 def groups(samples: int) -> tuple[int, ...]:
@@ -42,50 +42,52 @@ class Step(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """Behind ``samples``: the least score stands when the next one is at least ``apart`` higher; ``moved`` as above."""
+    """Behind ``samples``: the least score stands when the next one is at least ``apart`` higher."""
 
     samples: int
     apart: float
-    moved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The steps before the last group, those of a comparison (``leads``) and the one (or none) of a score that is compared with
-    nothing (``alone``); none of them with ``collecting``, where all is drawn, twice."""
+    """The steps before the last group, those of a comparison (``leads``), and how many samples are drawn for a score that is
+    compared with nothing (``alone``; empty: all); none of them with ``collecting``, where all is drawn, twice."""
 
     steps: tuple[Step, ...] = ()
     leads: tuple[Lead, ...] = ()
-    alone: tuple[Lead, ...] = ()
+    alone: tuple[int, ...] = ()
     collecting: bool = False
 
     def __post_init__(self) -> None:
         fine = all(step.known <= step.searched and math.isfinite(step.moved) for step in self.steps)
-        fine &= all(lead.apart >= 0 and math.isfinite(lead.moved) for lead in (*self.leads, *self.alone))
-        rising = all(before.samples < later.samples for part in self._parts for before, later in pairwise(part))
-        if not (fine and rising and all(part[0].samples > 0 for part in self._parts if part)):
+        fine &= all(lead.apart >= 0 for lead in self.leads) and len(self.alone) < 2
+        rising = all(before < later for part in self._counts for before, later in pairwise((0, *part)))
+        if not (fine and rising):
             raise InvalidSetting(
                 f"setting {KEY!r}: got {self}, expected rising numbers of samples, each with the score up to which the model "
-                "knows, a higher one above which it does not, and a finite number to be added; behind each | "
-                "a distance of at least 0 and a finite number to be added. `gnothi calibrate` writes it."
+                "knows, a higher one above which it does not, and a finite number to be added; behind | each with a distance "
+                "of at least 0; and behind another | one number. `gnothi calibrate` writes it."
             )
 
     @property
-    def _parts(self) -> tuple[tuple[Step | Lead, ...], ...]:
-        return self.steps, self.leads, self.alone
+    def _counts(self) -> tuple[tuple[int, ...], ...]:
+        steps, leads = (tuple(one.samples for one in part) for part in (self.steps, self.leads))
+        return steps, leads, self.alone
 
     @property
     def fewest(self) -> int:
         """The fewest samples that a signal can have under this rule."""
-        return max((part[-1].samples + 1 for part in self._parts if part), default=1)
+        return max((count + 1 for part in self._counts for count in part), default=1)
 
     def __str__(self) -> str:
-        """As a setting and a calibration hold it: ``SAMPLES: KNOWN SEARCHED MOVED``, step by step, then ``| SAMPLES: APART
-        MOVED`` of a comparison, and of a score that is compared with nothing."""
+        """As a setting and a calibration hold it: ``SAMPLES: KNOWN SEARCHED MOVED``, step by step, of a comparison behind |
+        ``SAMPLES: APART``, and behind another | ``SAMPLES`` of a score that is compared with nothing."""
         if self.collecting:
             return COLLECTING
-        parts = (", ".join(f"{samples}: {' '.join(map(repr, rest))}" for samples, *rest in part) for part in self._parts)
-        return " | ".join(parts).rstrip(" |")
+        steps, leads = (
+            ", ".join(f"{samples}: {' '.join(map(repr, rest))}" for samples, *rest in part) for part in (self.steps, self.leads)
+        )
+        return " | ".join((steps, leads, ", ".join(map(str, self.alone)))).rstrip(" |")
 
 
 def parsed(text: str | None) -> Stopping | None:
@@ -95,24 +97,27 @@ def parsed(text: str | None) -> Stopping | None:
     steps, leads, alone, *more = *text.split("|"), "", ""
     if any(more) or not text.strip(" |"):
         raise _unreadable(text)
-    return Stopping(_read(steps, Step), _read(leads, Lead), _read(alone, Lead))
+    read = [Step(*numbers) for numbers in _numbers(steps, 3)]
+    return Stopping(
+        tuple(read), tuple(Lead(*numbers) for numbers in _numbers(leads, 1)), tuple(n for (n,) in _numbers(alone, 0))
+    )
 
 
-def _read(text: str, kind: type[S]) -> tuple[S, ...]:
-    found = []
+def _numbers(text: str, count: int) -> Iterator[tuple[Any, ...]]:
+    """Of each part a number of samples and ``count`` others."""
     for part in text.split(",") if text.strip() else ():
         samples, _, numbers = part.partition(":")
         try:
-            found.append(kind(int(samples), *map(float, numbers.split())))
-        except (ValueError, TypeError):
+            found = int(samples), *map(float, numbers.split())
+        except ValueError:
             raise _unreadable(part) from None
-        if len(numbers.split()) + 1 < len(found[-1]):
+        if len(found) != count + 1:
             raise _unreadable(part)
-    return tuple(found)
+        yield found
 
 
 def _unreadable(part: str) -> InvalidSetting:
     return InvalidSetting(
-        f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3', and "
-        "behind | SAMPLES: APART MOVED. `gnothi calibrate --stop-early` writes it into a calibration."
+        f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3', "
+        "behind | SAMPLES: APART, and behind another | SAMPLES. `gnothi calibrate --stop-early` writes it into a calibration."
     )
