@@ -34,7 +34,7 @@ finite = st.floats(-100, 100)
 def rules(draw: st.DrawFn) -> Stopping:
     rising = st.sets(st.integers(1, 30), max_size=4).map(sorted)
     margins = st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)).map(sorted)
-    steps = tuple(Step(count, *draw(margins), draw(finite)) for count in draw(rising))
+    steps = tuple(Step(count, low, high, draw(finite)) for count in draw(rising) for low, high in [draw(margins)])
     leads = tuple(Lead(count, draw(st.floats(0))) for count in draw(rising))
     return Stopping(steps, leads, tuple(draw(rising)[:1]))
 

@@ -73,8 +73,9 @@ def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
         lambda chosen, price: _distances(made.of(chosen), price),
         lambda chosen, found: _told(made.of(chosen & searched), found),
     )
-    found = () if best is None else _distances(made, best)
-    steps = [Lead(*one) for one in zip(made.counts, found, strict=False)]
+    steps = [] if best is None else [Lead(*one) for one in zip(made.counts, _distances(made, best), strict=False)]
+    ended = next((place for place, step in enumerate(steps, start=1) if not step.apart), len(steps))
+    steps = steps[:ended]
     while steps and np.isinf(steps[-1].apart):
         steps.pop()
     return tuple(steps)

@@ -45,7 +45,7 @@ class Comparison:
         least = min(said, key=lambda one: one.uncertainty, default=measured[0])
         draws = tuple(scores for one in said for scores in one.draws)
         verdict = f"least of {len(measured)}"
-        events.emit(events.Decided(KIND, signal.name, least.score, None, verdict, samples=least.samples, draws=draws))
+        events.emit(events.Decided(KIND, self.signal.name, least.score, None, verdict, samples=least.samples, draws=draws))
         return [replace(one, samples=None, draws=()) for one in measured]
 
     async def _until_apart(self, drawings: Sequence[Drawing], rule: Stopping, samples: int) -> list[Measured]:

@@ -130,7 +130,7 @@ class Measuring:
     site: Site = setting("ffn", "Hidden states: feed-forward output before the residual is added, or the layer's output.")
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     stopping: str | None = setting(
-        None, "A rule by which gates stop drawing samples once their side is decided; `gnothi calibrate` chooses it."
+        None, "A rule by which gates and comparisons stop drawing samples once they are decided; `gnothi calibrate` chooses it."
     )
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
