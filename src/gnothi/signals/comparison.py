@@ -33,7 +33,8 @@ class Comparison:
 
     async def __call__(self, model: LanguageModel, asked: Sequence[tuple[Prompt, Decoding]]) -> list[Measured]:
         """Of each prompt and decoding, in order."""
-        if (ruled := rule_of(self.signal)) is None:
+        ruled = rule_of(self.signal)
+        if ruled is None or not ruled[2].compares:
             return await gather(*(self.signal.measure(model, *one) for one in asked))
         signal, sampling, rule = ruled
         drawings = [Drawing(signal, sampling, model, *one, comparable=True) for one in asked]

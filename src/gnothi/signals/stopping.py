@@ -75,6 +75,11 @@ class Stopping:
         return steps, leads, self.alone
 
     @property
+    def compares(self) -> bool:
+        """Whether it says anything of scores that are compared."""
+        return self.collecting or bool(self.leads or self.alone)
+
+    @property
     def fewest(self) -> int:
         """The fewest samples that a signal can have under this rule."""
         return max((count + 1 for part in self._counts for count in part), default=1)
