@@ -453,6 +453,38 @@ def test_settings_of_its_signal_out_of_range_are_refused(wrong: dict[str, Any]) 
         Measuring(**wrong)
 
 
+# --- drawing until it is decided ---------------------------------------------------------------------------------------
+
+
+RULE = "4: -100 100 0 | 8: 0 | 12"
+"""No gate stops, comparisons do behind 8 samples, and what is compared with nothing behind 12."""
+
+
+def drawn(recorded: Sequence[events.Event]) -> list[tuple[int, int]]:
+    """How many samples of how many prompts each comparison took."""
+    return [
+        (int(event.verdict.rpartition(" ")[2]), event.samples)
+        for event in of(events.Decided, recorded)
+        if event.kind == "compare"
+    ]
+
+
+async def test_passages_and_ways_to_answer_are_compared_until_one_is_surest() -> None:
+    measuring = Measuring(stopping=RULE)
+    answer, recorded = await run(speaker(RETRIEVES), [A, B, C], measuring=measuring)
+    assert answer.evidence == (await run(speaker(RETRIEVES), [A, B, C]))[0].evidence
+    assert drawn(recorded) == [(3, 8), (2, 8)]
+    _, recorded = await run(speaker(KNOWS), measuring=measuring)
+    assert drawn(recorded) == [(1, 12)]
+
+
+@pytest.mark.parametrize("settings", [{"rationale_score": "steps"}, {"strategy": "rationales"}, {"follows": "code"}])
+async def test_what_is_not_compared_with_another_chain_is_not_drawn_with_it(settings: dict[str, Any]) -> None:
+    _, recorded = await run(speaker(RETRIEVES), [A, B, C], measuring=Measuring(stopping=RULE), **settings)
+    chains = {"steps": [], "rationales": [(1, 12)], "code": [(2, 8)]}[next(iter(settings.values()))]
+    assert drawn(recorded) == [(3, 8), *chains]
+
+
 # --- concurrency -------------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
 from gnothi.signals.base import Continuing, Sampling
 from gnothi.signals.gate import Gate, Verdict
-from gnothi.signals.stopping import Step, Stopping, groups, parsed
+from gnothi.signals.stopping import Lead, Step, Stopping, groups, parsed
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Decoding, Prompt, Samples, StateSpec, Task
 from tests.messages import refused
@@ -32,21 +32,43 @@ finite = st.floats(-100, 100)
 
 @st.composite
 def rules(draw: st.DrawFn) -> Stopping:
-    counts = sorted(draw(st.sets(st.integers(1, 30), min_size=1, max_size=4)))
-    margins = st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False))
-    drawn = [sorted(draw(margins)) for _ in counts]
-    return Stopping(tuple(Step(count, low, high, draw(finite)) for count, (low, high) in zip(counts, drawn, strict=True)))
+    rising = st.sets(st.integers(1, 30), max_size=4).map(sorted)
+    margins = st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)).map(sorted)
+    steps = tuple(Step(count, low, high, draw(finite)) for count in draw(rising) for low, high in [draw(margins)])
+    leads = tuple(Lead(count, draw(st.floats(0))) for count in draw(rising))
+    return Stopping(steps, leads, tuple(draw(rising)[:1]))
 
 
 @given(rules())
 def test_a_rule_survives_as_text(rule: Stopping) -> None:
-    assert parsed(str(rule)) == rule
+    assert parsed(str(rule) or None) == (rule if rule != Stopping() else None)
     assert parsed(str(Stopping(collecting=True))) == Stopping(collecting=True)
     assert parsed(None) is None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "4", "4: 1 2", "four: 1 2 3", "4: 2 1 0", "8: 1 2 0, 4: 1 2 0", "0: 1 2 0", "4: 1 2 inf", "4: nan 2 0"]
+    "text",
+    [
+        "",
+        "4",
+        "4: 1 2",
+        "four: 1 2 3",
+        "4: 2 1 0",
+        "8: 1 2 0, 4: 1 2 0",
+        "0: 1 2 0",
+        "4: 1 2 inf",
+        "4: nan 2 0",
+        "|",
+        "| 4",
+        "| 4: 1 2",
+        "| 4: -1",
+        "| 4: nan",
+        "| 8: 0, 4: 0",
+        "|| 4: 0",
+        "|| 0",
+        "|| 4, 8",
+        "4: 1 2 0 | 4: 0 | 4 | 4",
+    ],
 )
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with refused(InvalidSetting):

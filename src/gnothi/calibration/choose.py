@@ -7,7 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from gnothi.calibration.stopping import ALLOWED, Margins, Paths, Told, margins, tell
+from gnothi.calibration.comparisons import Compared, alone, leads
+from gnothi.calibration.comparisons import tell as compared
+from gnothi.calibration.stopping import Margins, Paths, Told, margins, tell
 from gnothi.errors import InvalidInput
 from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
@@ -20,7 +22,7 @@ from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 
 FEWEST = 20
 TOLERATED = 0.005
-"""So much less may a gate that stops drawing early be worth, in right answers, on questions that it was not chosen on."""
+"""So much less may a gate that stops drawing early be worth, in right answers, than one that draws all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,14 @@ class Sample:
     """Scores (higher: less certain), and the quality without and with retrieval, one entry per question, shape (n,).
 
     ``always`` is None where nobody retrieved: then only a guarantee can be given. ``paths``: the scores of fewer samples, where
-    a rule is to be chosen that stops drawing them early."""
+    a rule is to be chosen that stops drawing them early; ``compared``: the scores of
+    comparisons, for theirs."""
 
     scores: Floats
     never: Floats
     always: Floats | None
     paths: Paths | None = None
+    compared: Compared | None = None
 
     @property
     def wrong(self) -> Mask:
@@ -74,7 +78,8 @@ class Chosen:
     """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample.
 
     ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``told``
-    what it does; ``scores`` are those that decide, shape (n,): with a rule those of the samples that were drawn."""
+    what it does to gates and ``told_compared`` to comparisons, if there are any; ``scores`` are those that decide, shape (n,):
+    with a rule those of the samples that were drawn."""
 
     threshold: float
     n: int
@@ -88,6 +93,7 @@ class Chosen:
     scores: Floats
     stopping: Stopping | None = None
     told: Told | None = None
+    told_compared: Told | None = None
 
 
 def choose(
@@ -98,46 +104,46 @@ def choose(
 
     Where always (or never) retrieving is worth more than the gate on questions that its threshold was not chosen on, the
     threshold is one that always (or never) retrieves. With ``paths`` a rule for stopping early is chosen, too, and left out
-    where it saves nothing, or is worth less. Raises PromiseRefused where the guarantee cannot be given, InvalidInput for too
-    few questions, where nothing is right, or without retrieving answers where a price was given."""
+    where it saves nothing, or is worth less; with ``compared`` one for comparisons. Raises PromiseRefused where the guarantee
+    cannot be given, InvalidInput for too few questions, where nothing is right, or without retrieving answers where a price was
+    given."""
+    chosen = _placed(sample, target_error, price, epsilon, seed)
+    if (made := sample.compared) is None:
+        return chosen
+    searched = chosen.scores > chosen.threshold
+    steps, few = leads(made.together, searched), alone(made.together.counts, made.alone, made.wrong)
+    if not steps and not few:
+        return chosen
+    rule = replace(chosen.stopping or Stopping(), leads=steps, alone=few)
+    return replace(chosen, stopping=rule, told_compared=compared(made.together.of(searched), steps) if steps else None)
+
+
+def _placed(sample: Sample, target_error: float | None, price: float | None, epsilon: float, seed: int) -> Chosen:
     if sample.paths is None:
         return _choose(sample, target_error, price, epsilon, seed)
     if target_error is not None:
         # What is promised is tested on questions that have no part in the rule, and for one rule alone.
         aside = set_aside(len(sample.scores), seed)
         found = margins(sample.paths.of(aside), _expected(sample.scores[aside], sample.wrong[aside], target_error))
-        return _stopping(sample, sample.paths, found, target_error, price, epsilon, seed)
+        if found is None:
+            return _choose(sample, target_error, price, epsilon, seed)
+        effective = replace(sample, scores=sample.paths.highest(found.effective(sample.paths.scores[:, 0])))
+        chosen = _choose(effective, target_error, price, epsilon, seed)
+        return _stopping(sample, sample.paths, found, chosen) if np.isfinite(chosen.threshold) else chosen
     whole = _choose(sample, target_error, price, epsilon, seed)
     found = margins(sample.paths, whole.threshold) if whole.worth is not None and whole.worth.best == "gate" else None
-    chosen = _stopping(sample, sample.paths, found, target_error, price, epsilon, seed)
-    assert whole.worth is not None
-    assert chosen.worth is not None
-    lost = _utility(whole.worth) - _utility(chosen.worth)
-    told = chosen.told
-    worse = told is not None and (told.samples == 1 or told.differ > told.all_differ + ALLOWED)
-    return whole if worse or chosen.worth.best != "gate" or lost > TOLERATED else chosen
+    if found is None or _lost(sample, sample.paths, found, whole.threshold, price or 0.0) > TOLERATED:
+        return whole
+    return _stopping(sample, sample.paths, found, whole)
 
 
-def _stopping(
-    sample: Sample,
-    paths: Paths,
-    found: Margins | None,
-    target_error: float | None,
-    price: float | None,
-    epsilon: float,
-    seed: int,
-) -> Chosen:
-    """By the scores that the rule comes to, and the rule at the threshold chosen so."""
-    if found is None:
-        return _choose(sample, target_error, price, epsilon, seed)
-    effective = replace(sample, scores=paths.highest(found.effective(paths.scores[:, 0])))
-    chosen = _choose(effective, target_error, price, epsilon, seed)
-    if not np.isfinite(chosen.threshold):
-        return chosen
+def _stopping(sample: Sample, paths: Paths, found: Margins, chosen: Chosen) -> Chosen:
+    """With the rule at the threshold chosen, and what is said of scores said of those that the rule comes to."""
     _, scores = found.stopped(paths.scores[:, 0], chosen.threshold)
     seen = replace(sample, scores=paths.highest(scores))
     return replace(
         chosen,
+        trusted=int((seen.scores <= chosen.threshold).sum()),
         scores=seen.scores,
         stopping=found.at(chosen.threshold, paths.counts),
         told=tell(paths, found, chosen.threshold),
@@ -147,8 +153,16 @@ def _stopping(
     )
 
 
-def _utility(worth: Worth) -> float:
-    return worth.accuracy - worth.price * worth.retrieval_rate
+def _lost(sample: Sample, paths: Paths, found: Margins, threshold: float, price: float) -> float:
+    """How much less right answers, retrievals paid, a gate at that threshold has by the rule than with all samples; the mean of
+    both draws."""
+    assert sample.always is not None
+    gained, lost = sample.always - price - sample.never, []
+    for draw in (0, 1):
+        _, scores = found.stopped(paths.scores[:, draw], threshold)
+        by_rule, by_all = (paths.highest(one) > threshold for one in (scores, paths.scores[:, draw, -1]))
+        lost.append((gained * by_all - gained * by_rule).mean())
+    return float(np.mean(lost))
 
 
 def _expected(scores: Floats, wrong: Mask, target_error: float) -> float:

@@ -113,8 +113,11 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
     if chosen.worth:
         limited = ", without the limit of the guarantee" if chosen.guarantee else ""
         found["worth"] = {"of": f"thresholds chosen by price{limited}", **asdict(chosen.worth)}
-    if chosen.told:
-        found["stopping"] = asdict(chosen.told)
+    told = {} if chosen.told is None else asdict(chosen.told)
+    if chosen.told_compared:
+        told |= {"compared": asdict(chosen.told_compared)}
+    if told:
+        found["stopping"] = told
     if curves := chosen.probabilities:
         knots, heights = _corners(curves.isotonic.knots.tolist(), curves.isotonic.heights.tolist())
         found["probabilities"] = {

@@ -13,8 +13,9 @@ the threshold where and only where the rule trusts: thresholds are chosen and pr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from gnothi.signals.stopping import Step, Stopping
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.frontier import FOLDS, between
 
+T = TypeVar("T")
 PRICES = (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 """Of a sample, in decisions that differ from another draw's; the rule of none of them is to draw all."""
 ALLOWED = 0.01
@@ -114,21 +116,34 @@ def margins(paths: Paths, threshold: float) -> Margins | None:
     """Those with which the fewest samples are drawn while decisions differ from another draw's, on questions that the margins
     were not chosen on, hardly more often than with all (``ALLOWED``); of nearly equal ones those that differ least. None where
     nothing is saved so, or one side of the threshold is empty."""
-    fold = np.random.default_rng(0).permutation(int(paths.question.max()) + 1) % FOLDS
+    best = cheapest(
+        int(paths.question.max()) + 1,
+        lambda chosen, price: _margins(paths.of(chosen), threshold, price),
+        lambda chosen, found: _decided(paths.of(chosen), found, threshold),
+    )
+    found = None if best is None else _margins(paths, threshold, best)
+    return found if found is not None and found.at(threshold, paths.counts).steps else None
+
+
+def cheapest(questions: int, fit: Callable[[Mask, float], T | None], judge: Callable[[Mask, T], Floats]) -> float | None:
+    """The price of a sample with whose rules the fewest are drawn while what is decided is, on questions that they were not fit
+    on, hardly more often than with all samples otherwise than in another draw; of nearly equal ones that which differs least.
+    None where nothing is saved so. ``fit`` has the questions chosen and a price, and may find no rule; ``judge`` has others and
+    the rule: shares of samples, and of decisions that differ by rule and with all, shape (3, decisions)."""
+    fold = np.random.default_rng(0).permutation(questions) % FOLDS
     best, least = None, 1.0
     for price in PRICES:
         told = []
         for held_out in range(FOLDS):
-            found = _margins(paths.of(fold != held_out), threshold, price)
+            found = fit(fold != held_out, price)
             if found is None:
                 return None
-            told.append(_decided(paths.of(fold == held_out), found, threshold))
+            told.append(judge(fold == held_out, found))
         drawn, differ, all_differ = np.concatenate(told, axis=1)
         excess = float((differ - all_differ).mean())
         if drawn.mean() < 1 and excess <= max(ALLOWED, 1 / drawn.size) and drawn.mean() + excess < least:
             best, least = price, float(drawn.mean()) + excess
-    found = None if best is None else _margins(paths, threshold, best)
-    return found if found is not None and found.at(threshold, paths.counts).steps else None
+    return best
 
 
 def tell(paths: Paths, found: Margins, threshold: float) -> Told:
@@ -169,8 +184,8 @@ def _margins(paths: Paths, threshold: float, price: float) -> Margins | None:
         by = decisive(threshold - cut) if np.isfinite(cut) else 0.0
         scores = _moved(raw, by)
         going = cost + price * (paths.counts[place + 1] - paths.counts[place])
-        low = _farthest(threshold - scores, going - other)
-        high = _farthest(scores - threshold, going - ~other, above=True)
+        low = farthest(threshold - scores, going - other)
+        high = farthest(scores - threshold, going - ~other, above=True)
         cost = np.where(scores <= threshold - low, other, np.where(scores > threshold + high, ~other, going))
         moved.append(by)
         below.append(low)
@@ -178,9 +193,9 @@ def _margins(paths: Paths, threshold: float, price: float) -> Margins | None:
     return Margins(tuple(moved[::-1]), tuple(below[::-1]), tuple(above[::-1]))
 
 
-def _farthest(distance: Floats, gain: Floats, above: bool = False) -> float:
-    """The distance from the threshold from which on stopping gains most in all; infinite where it gains nothing. ``above``:
-    a score at the threshold itself is not on this side."""
+def farthest(distance: Floats, gain: Floats, above: bool = False) -> float:
+    """The distance (from a threshold, or another score) from which on stopping gains most in all; infinite where it gains
+    nothing. Negative ones are on the other side, and ``above`` those at the threshold itself, too."""
     side = distance > 0 if above else distance >= 0
     order = np.argsort(-distance[side], kind="stable")
     far, total = distance[side][order], np.cumsum(gain[side][order])

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gnothi import events
-from gnothi.concurrency import gather
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured, Signal
+from gnothi.signals.comparison import Comparison
 from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt
 
@@ -36,12 +36,8 @@ class LeastUncertain:
 
     async def __call__(self, model: LanguageModel, prompt: Prompt, candidates: Sequence[Passage], decoding: Decoding) -> Chosen:
         """``candidates`` holds at least one passage, best first."""
-        measured = await gather(
-            *(
-                self.signal.measure(model, replace(prompt, passages=(*prompt.passages, passage)), decoding)
-                for passage in candidates
-            )
-        )
+        contexts = [replace(prompt, passages=(*prompt.passages, passage)) for passage in candidates]
+        measured = await Comparison(self.signal, self.silent)(model, [(context, decoding) for context in contexts])
         pairs = [Chosen(passage, result) for passage, result in zip(candidates, measured, strict=True)]
 
         def place(pair: Chosen) -> tuple[bool, float]:

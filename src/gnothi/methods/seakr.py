@@ -6,6 +6,7 @@ which of two ways of answering to trust (3.4).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,10 +26,11 @@ from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured, Signal
+from gnothi.signals.comparison import Comparison
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
 from gnothi.signals.replies import says_nothing
-from gnothi.types import Answer, Capabilities, Generation, Passage, Prompt, Question
+from gnothi.types import Answer, Capabilities, Decoding, Generation, Passage, Prompt, Question
 
 CANDIDATES, CANDIDATES_SIMPLE = 3, 10
 """Passages to choose from (section 4.1.3)."""
@@ -43,6 +45,19 @@ class Step:
 
     text: str
     uncertainty: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A way to an answer: what continues ``prompt`` up to ``stops``, or is ``written`` there already. ``uncertainty``: U, where
+    it is not that of the continuation."""
+
+    strategy: str
+    prompt: Prompt
+    stops: tuple[str, ...]
+    knowledge: tuple[Passage, ...]
+    uncertainty: float | None = None
+    written: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +120,12 @@ class SeaKR(SignalSettings):
 
     async def _multi_hop(self, question: Question) -> list[Candidate]:
         rationale, knowledge = await self._iterate(question)
-        strategies = []  # the first wins a tie: knowledge, as in the authors' code
         answers = bool(knowledge) or self._as_code
-        if self._strategy != "rationales" and answers:
-            strategies.append(self._from_knowledge(question, knowledge))
+        # The first wins a tie: knowledge, as in the authors' code.
+        chains = [self._over_knowledge(question, knowledge)] if self._strategy != "rationales" and answers else []
         if self._strategy != "knowledge" or not answers:
-            strategies.append(self._from_rationales(question, rationale, knowledge))
-        return await gather(*strategies)
+            chains.append(self._over_rationales(question, rationale, knowledge))
+        return await gather(*map(self._candidate, chains, await self._measured(chains)))
 
     async def _iterate(self, question: Question) -> tuple[list[Step], tuple[Passage, ...]]:
         """The buffers R and K: reason sentence by sentence, retrieving where the model is uncertain (section 3.2)."""
@@ -147,7 +161,7 @@ class SeaKR(SignalSettings):
                 break
         return rationale, knowledge
 
-    async def _from_rationales(self, question: Question, rationale: list[Step], knowledge: tuple[Passage, ...]) -> Candidate:
+    def _over_rationales(self, question: Question, rationale: list[Step], knowledge: tuple[Passage, ...]) -> Chain:
         """A new chain of thought over the sentences of the rationale but its conclusion, read as passages (section 3.4)."""
         premises = (
             _without_conclusion(rationale) if self._as_code else [one.text for one in rationale if not concludes(one.text)]
@@ -155,39 +169,50 @@ class SeaKR(SignalSettings):
         steps = fmean(step.uncertainty for step in rationale) if rationale else 0.0
         if rationale and not premises and not self._as_code:  # a conclusion without premises is the chain
             so_far = ask(REASON, question, so_far=_joined(rationale))
-            concluded, uncertainty = (
-                await conclude(self.model, so_far, Generation(""), self.decoding(SHORT_STOPS), self.extraction),
-                steps,
-            )
-        else:
-            read = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
-            concluded, uncertainty = await self._chain(
-                ask(REASON, question, read), SHORT_STOPS if self._as_code else CHAIN_STOPS
-            )
-        if self.rationale_score == "steps" and rationale:
-            uncertainty = steps
-        return Candidate("rationales", concluded.answer, uncertainty, concluded.rationale, knowledge)
+            return Chain("rationales", so_far, SHORT_STOPS, knowledge, steps, written=True)
+        read = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
+        scored = steps if self.rationale_score == "steps" and rationale else None
+        stops = SHORT_STOPS if self._as_code else CHAIN_STOPS
+        return Chain("rationales", ask(REASON, question, read), stops, knowledge, scored)
 
-    async def _from_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Candidate:
+    def _over_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Chain:
         """A new chain of thought over all kept passages (section 3.4, appendix D.3)."""
-        concluded, uncertainty = await self._chain(ask(REASON, question, knowledge), CHAIN_STOPS, forced_counts=self._as_code)
-        return Candidate("knowledge", concluded.answer, uncertainty, concluded.rationale, knowledge)
+        return Chain("knowledge", ask(REASON, question, knowledge), CHAIN_STOPS, knowledge)
 
-    async def _chain(self, prompt: Prompt, stops: tuple[str, ...], forced_counts: bool = False) -> tuple[Conclusion, float]:
-        """What a chain of thought comes to, and its U; ``forced_counts``: that of a conclusion which had to be asked for.
+    async def _measured(self, chains: list[Chain]) -> list[Measured]:
+        """Each chain with its U; together where these alone are compared."""
+        asked = [(chain.prompt, self.decoding(chain.stops)) for chain in chains]
+        if all(chain.uncertainty is None for chain in chains):
+            return await Comparison(self._signal, _never if self._as_code else says_nothing)(self.model, asked)
 
-        The code asks for one without the chain."""
-        short = self.decoding(SHORT_STOPS)
-        measured = await self._signal.measure(self.model, prompt, self.decoding(stops))
-        chain = " ".join(measured.greedy.text.split())
-        if not self._as_code or self.extraction.concluded(chain):
-            return await conclude(self.model, prompt, measured.greedy, short, self.extraction), measured.uncertainty
-        opened = replace(prompt, answer_so_far=concluding())
-        forced = await self._signal.measure(self.model, opened, short) if forced_counts else None
-        said = forced.greedy if forced else await self.model.generate(opened, short)
-        rationale = f"{concluding(chain)} {said.text.strip()}".strip()
-        uncertainty = forced.uncertainty if forced else measured.uncertainty
-        return Conclusion(self.extraction.short(said.text, prompt.question), rationale), uncertainty
+        async def one(chain: Chain, prompt: Prompt, decoding: Decoding) -> Measured:
+            if chain.written:
+                return Measured(Generation(""), math.inf)
+            return await self._signal.measure(self.model, prompt, decoding)
+
+        return await gather(*(one(chain, *pair) for chain, pair in zip(chains, asked, strict=True)))
+
+    async def _candidate(self, chain: Chain, measured: Measured) -> Candidate:
+        """What a chain of thought comes to, and its U.
+
+        The code asks for a conclusion without the chain that lacks it; over passages its own U counts."""
+        short, prompt, uncertainty = self.decoding(SHORT_STOPS), chain.prompt, measured.uncertainty
+        said = " ".join(measured.greedy.text.split())
+        if chain.written or not self._as_code or self.extraction.concluded(said):
+            concluded = await conclude(self.model, prompt, measured.greedy, short, self.extraction)
+        else:
+            opened = replace(prompt, answer_so_far=concluding())
+            if chain.strategy == "knowledge":
+                forced = await self._signal.measure(self.model, opened, short)
+                named, uncertainty = forced.greedy, forced.uncertainty
+            else:
+                named = await self.model.generate(opened, short)
+            concluded = Conclusion(
+                self.extraction.short(named.text, prompt.question), f"{concluding(said)} {named.text.strip()}".strip()
+            )
+        if chain.uncertainty is not None:
+            uncertainty = chain.uncertainty
+        return Candidate(chain.strategy, concluded.answer, uncertainty, concluded.rationale, chain.knowledge)
 
     # --- one step ------------------------------------------------------------------------------------------------------
 

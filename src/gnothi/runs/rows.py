@@ -180,13 +180,19 @@ def _gauge(gauge: Gauge) -> dict[str, Any]:
 def _decision(event: Decided) -> dict[str, Any]:
     threshold = None if event.threshold is None else jsonable(event.threshold)
     found = {**asdict(event), "score": _rounded(event.score), "threshold": threshold}
-    draws = [[_rounded(score) for score in scores] for scores in event.draws]
+    # Scores that are compared with each other differ in digits that no threshold counts.
+    digits = _rounded if event.threshold is not None else _significant
+    draws = [[digits(score) for score in scores] for scores in event.draws]
     told = {"samples": event.samples, "draws": draws or None}
     return {key: one for key, one in (found | told).items() if key not in told or one is not None}
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else decisive(value)
+
+
+def _significant(value: float | None) -> float | None:
+    return None if value is None else significant(value)
 
 
 def significant(value: float) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gnothi.calibration.choose import FEWEST, Chosen, Sample
+from gnothi.calibration.comparisons import Compared, Comparisons
 from gnothi.calibration.file import Calibration, details_of, kept_scores
 from gnothi.calibration.from_run import replay_scores
 from gnothi.calibration.probes import calibrating_warning, learnt_from
@@ -30,10 +31,12 @@ from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Plan, form_of
 from gnothi.session.resources import Key
 from gnothi.session.watch import Watch
+from gnothi.signals.comparison import KIND
 from gnothi.signals.registry import SECTION
 from gnothi.signals.stopping import COLLECTING, groups
 from gnothi.signals.stopping import KEY as STOPPING
 from gnothi.stats import guarantee
+from gnothi.stats.arrays import Floats
 from gnothi.stats.guarantee import EPSILON
 
 METRIC = "em"
@@ -68,18 +71,20 @@ async def collect(
     shut_plan = plan.changed(gate.collecting() | drawing, told)
     with claimed(shut_plan, folder / ("twice" if stop_early else "shut"), "gate shut", held=True) as shut_run:
         if weigh:
-            open_plan = plan.changed(gate.at(float("-inf")) | dict.fromkeys(drawing), told)
-            with claimed(open_plan, folder / "open", "gate open", held=True) as open_run:
+            open_plan = plan.changed(gate.at(float("-inf")) | drawing, told)
+            with claimed(open_plan, folder / ("open_twice" if stop_early else "open"), "gate open", held=True) as open_run:
                 shut, open_ = await execute([shut_run, open_run], watch, have, budget)
         else:
             (shut,) = await execute([shut_run], watch, have, budget)
             open_ = []
     check_exact_match([*shut, *open_], metric)
     scores, never, always = _paired(shut, open_ if weigh else None, metric)
-    paths = _paths(shut, scores, gate.values[f"{SECTION}.samples"]) if stop_early else None
+    drawn = gate.values[f"{SECTION}.samples"] if stop_early else 0
+    paths = _paths(shut, scores, drawn) if stop_early else None
+    compared = _compared(shut, open_, scores, drawn, metric) if stop_early else None
     values = np.array([*scores.values()])
     return Source(
-        sample=Sample(values, np.array(never), None if always is None else np.array(always), paths),
+        sample=Sample(values, np.array(never), None if always is None else np.array(always), paths, compared),
         method=method.name,
         signal=signal,
         answers_of=method.name,
@@ -214,3 +219,23 @@ def _paths(shut: Sequence[Row], asked: Mapping[str, float], samples: int) -> Pat
         for _, one in found
     ]
     return Paths(groups(samples), np.array(scores, dtype=np.float64), np.array([place for place, _ in found]))
+
+
+def _compared(shut: Sequence[Row], open_: Sequence[Row], asked: Mapping[str, float], samples: int, metric: str) -> Compared:
+    """What fewer samples, and a second draw, say of all that is compared with the gate open, and of what is compared with
+    nothing while it is shut, about the questions ``asked``, in their order."""
+    number = {question: place for place, question in enumerate(asked)}
+    together = [(number[row.question_id], one) for row in open_ if row.question_id in number for one in _draws(row, samples)]
+    together = [(question, one) for question, one in together if len(one) > 1]
+    lone = [(row.metrics[metric] < 1, one) for row in shut if row.metrics for one in _draws(row, samples) if len(one) == 1]
+    made = Comparisons.among(groups(samples), [one for _, one in together], [question for question, _ in together])
+    scores = np.array([one[0] for _, one in lone]).reshape(-1, 2, len(groups(samples)))
+    return Compared(made, scores, np.array([wrong for wrong, _ in lone], dtype=bool))
+
+
+def _draws(row: Row, samples: int) -> Iterator[Floats]:
+    """The scores of each of its comparisons, shape (prompts, 2, groups)."""
+    for one in row.decisions:
+        if one["kind"] == KIND and one.get("draws"):
+            scores = [[np.inf if score is None else score for score in draw] for draw in one["draws"]]
+            yield np.array(scores, dtype=np.float64).reshape(-1, 2, len(groups(samples)))

@@ -111,6 +111,12 @@ class Continued:
         samples = Samples(self.samples.generations[begin:end], tuple(rows[begin:end] for rows in self.samples.states))
         return replace(self, samples=samples)
 
+    def filled(self, wanted: int) -> Continued:
+        """With its samples repeated in turn until there are as many as ``wanted``."""
+        some = np.arange(wanted) % max(len(self.samples.generations), 1)
+        generations = tuple(self.samples.generations[one] for one in some)
+        return replace(self, samples=Samples(generations, tuple(rows[some] for rows in self.samples.states)))
+
     def with_more(self, samples: Samples) -> Continued:
         """With these samples behind its own."""
         states = tuple(np.concatenate(rows) for rows in zip(self.samples.states, samples.states, strict=True))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gnothi import events
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Continuing, Foreseen, Measured, Sampling, Signal, said_as
+from gnothi.signals.base import Foreseen, Measured, Signal
+from gnothi.signals.drawing import Drawing, rule_of
 from gnothi.signals.replies import says_nothing
-from gnothi.signals.stopping import Step, groups
 from gnothi.types import Decoding, Generation, Prompt
 
 SCORE_DIGITS = 4
@@ -60,12 +60,18 @@ class Gate:
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
         """What there is to ``judge``, of as few samples as the signal's rule for ``stopping`` needs."""
-        signal, asked = self.signal, (model, prompt, decoding)
-        if not isinstance(signal, Continuing) or (drawn := signal.drawn) is None or drawn.stopping is None:
-            return await signal.measure(*asked)
-        if drawn.stopping.collecting:
-            return await _collected(signal, drawn, *asked)
-        return await self._of_few(signal, replace(drawn, stopping=None), drawn.stopping.steps, *asked)
+        if (ruled := rule_of(self.signal)) is None:
+            return await self.signal.measure(model, prompt, decoding)
+        signal, sampling, rule = ruled
+        drawing = Drawing(signal, sampling, model, prompt, decoding)
+        if rule.collecting and not self._always:
+            return await drawing.collect()
+        for step in rule.steps:
+            found = await drawing.measure(step.samples)
+            score = decisive(decisive(found.uncertainty) + step.moved)
+            if self.silent(found.greedy.text.strip()) or not step.known < score <= step.searched:
+                return replace(found, uncertainty=score)
+        return await drawing.measure(sampling.samples)
 
     def judge(self, measured: Measured) -> Verdict:
         """What follows from a draft's score."""
@@ -75,25 +81,9 @@ class Gate:
         events.emit(self._decided(measured, "retrieve" if fired else "trust", draft))
         return Verdict(measured, fired)
 
-    async def _of_few(
-        self,
-        signal: Continuing,
-        drawn: Sampling,
-        steps: Sequence[Step],
-        model: LanguageModel,
-        prompt: Prompt,
-        decoding: Decoding,
-    ) -> Measured:
-        """Group by group, each of which goes on where the one before ended: samples are those of one draw."""
-        counts = [*(step.samples for step in steps), drawn.samples]
-        said = await signal.said(model, prompt, decoding, replace(drawn, samples=counts[0]))
-        for step, wanted in zip(steps, counts[1:], strict=True):
-            score = decisive(decisive(await signal.uncertainty(model, prompt, said)) + step.moved)
-            if self.silent(said.greedy.text.strip()) or not step.known < score <= step.searched:
-                return Measured(said.greedy, score, step.samples)
-            more = replace(drawn, samples=wanted).draw(model, prompt, decoding, signal.states, after=step.samples)
-            said = said.with_more(await more)
-        return Measured(said.greedy, await signal.uncertainty(model, prompt, said), drawn.samples)
+    @property
+    def _always(self) -> bool:
+        return self.threshold is None or self.threshold == float("-inf")
 
     def _above(self, measured: Measured) -> bool:
         return self.threshold is None or not decisive(measured.uncertainty) <= self.threshold
@@ -101,14 +91,3 @@ class Gate:
     def _decided(self, measured: Measured, verdict: str, subject: str) -> events.Decided:
         found = measured.score, self.threshold, verdict, subject, measured.samples, measured.draws
         return events.Decided(self.kind, self.signal.name, *found)
-
-
-async def _collected(signal: Continuing, drawn: Sampling, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-    """The score of the first draw, and of the parts of it and of a second one. Of a model that draws by seed, the first is that
-    without the second."""
-    k = drawn.samples
-    said = await signal.said(model, prompt, decoding, replace(drawn, samples=2 * k, stopping=None))
-    draws = [
-        [await signal.uncertainty(model, prompt, said.part(begin, begin + wanted)) for wanted in groups(k)] for begin in (0, k)
-    ]
-    return Measured(said.greedy, draws[0][-1], draws=tuple(tuple(map(said_as, scores)) for scores in draws))

@@ -1,17 +1,22 @@
-"""When drawing samples ends: a threshold needs a side, not a number.
+"""When drawing samples ends: a threshold needs a side, and a comparison the least, not a number.
 
 A gate draws in groups. Behind every group but the last, the score of the samples so far is moved to where that of all lies,
 and held against two margins around the threshold: up to the lower one the model knows, above the upper one it does not, and
 between them the next group is drawn. The last one is held against the threshold itself. Margins are chosen with the threshold,
 on questions with known answers (``calibration.stopping``).
+
+Scores that are compared with each other are drawn on together until the least lies far enough below the next one. One that is
+compared with nothing is said with the answer, and no more is drawn for it than tells wrong answers as well as all samples do
+(``calibration.comparisons``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gnothi.errors import InvalidSetting
 
@@ -36,47 +41,88 @@ class Step(NamedTuple):
     moved: float = 0.0
 
 
+class Lead(NamedTuple):
+    """Behind ``samples``: the least score stands when the next one is at least ``apart`` higher."""
+
+    samples: int
+    apart: float
+
+
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The steps before the last group; none of them with ``collecting``, where all is drawn, twice."""
+    """The steps before the last group, those of a comparison (``leads``), and how many samples are drawn for a score that is
+    compared with nothing (``alone``; empty: all); none of them with ``collecting``, where all is drawn, twice."""
 
     steps: tuple[Step, ...] = ()
+    leads: tuple[Lead, ...] = ()
+    alone: tuple[int, ...] = ()
     collecting: bool = False
 
     def __post_init__(self) -> None:
-        counts = [0, *(step.samples for step in self.steps)]
         fine = all(step.known <= step.searched and math.isfinite(step.moved) for step in self.steps)
-        if not fine or any(later <= before for before, later in pairwise(counts)):
+        fine &= all(lead.apart >= 0 for lead in self.leads) and len(self.alone) < 2
+        rising = all(before < later for part in self._counts for before, later in pairwise((0, *part)))
+        if not (fine and rising):
             raise InvalidSetting(
                 f"setting {KEY!r}: got {self}, expected rising numbers of samples, each with the score up to which the model "
-                "knows, a higher one above which it does not, and a finite number to be added. `gnothi calibrate` writes it."
+                "knows, a higher one above which it does not, and a finite number to be added; behind | each with a distance "
+                "of at least 0; and behind another | one number. `gnothi calibrate` writes it."
             )
+
+    @property
+    def _counts(self) -> tuple[tuple[int, ...], ...]:
+        steps, leads = (tuple(one.samples for one in part) for part in (self.steps, self.leads))
+        return steps, leads, self.alone
+
+    @property
+    def compares(self) -> bool:
+        """Whether it says anything of scores that are compared."""
+        return self.collecting or bool(self.leads or self.alone)
 
     @property
     def fewest(self) -> int:
         """The fewest samples that a signal can have under this rule."""
-        return self.steps[-1].samples + 1 if self.steps else 1
+        return max((count + 1 for part in self._counts for count in part), default=1)
 
     def __str__(self) -> str:
-        """As a setting and a calibration hold it: ``SAMPLES: KNOWN SEARCHED MOVED``, step by step."""
+        """As a setting and a calibration hold it: ``SAMPLES: KNOWN SEARCHED MOVED``, step by step, of a comparison behind |
+        ``SAMPLES: APART``, and behind another | ``SAMPLES`` of a score that is compared with nothing."""
         if self.collecting:
             return COLLECTING
-        return ", ".join(f"{one.samples}: {one.known!r} {one.searched!r} {one.moved!r}" for one in self.steps)
+        steps, leads = (
+            ", ".join(f"{samples}: {' '.join(map(repr, rest))}" for samples, *rest in part) for part in (self.steps, self.leads)
+        )
+        return " | ".join((steps, leads, ", ".join(map(str, self.alone)))).rstrip(" |")
 
 
 def parsed(text: str | None) -> Stopping | None:
     """The rule of a setting; None for None. Raises InvalidSetting."""
     if text is None or text == COLLECTING:
         return None if text is None else Stopping(collecting=True)
-    steps = []
-    for part in text.split(","):
+    steps, leads, alone, *more = *text.split("|"), "", ""
+    if any(more) or not text.strip(" |"):
+        raise _unreadable(text)
+    read = [Step(*numbers) for numbers in _numbers(steps, 3)]
+    return Stopping(
+        tuple(read), tuple(Lead(*numbers) for numbers in _numbers(leads, 1)), tuple(n for (n,) in _numbers(alone, 0))
+    )
+
+
+def _numbers(text: str, count: int) -> Iterator[tuple[Any, ...]]:
+    """Of each part a number of samples and ``count`` others."""
+    for part in text.split(",") if text.strip() else ():
         samples, _, numbers = part.partition(":")
         try:
-            known, searched, moved = map(float, numbers.split())
-            steps.append(Step(int(samples), known, searched, moved))
+            found = int(samples), *map(float, numbers.split())
         except ValueError:
-            raise InvalidSetting(
-                f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3'. "
-                "`gnothi calibrate --stop-early` writes it into a calibration."
-            ) from None
-    return Stopping(tuple(steps))
+            raise _unreadable(part) from None
+        if len(found) != count + 1:
+            raise _unreadable(part)
+        yield found
+
+
+def _unreadable(part: str) -> InvalidSetting:
+    return InvalidSetting(
+        f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3', "
+        "behind | SAMPLES: APART, and behind another | SAMPLES. `gnothi calibrate --stop-early` writes it into a calibration."
+    )

@@ -131,7 +131,7 @@ class Measuring:
     site: Site = setting("ffn", "Hidden states: feed-forward output before the residual is added, or the layer's output.")
     alpha: float = setting(1e-3, "Regularisation of the Gram determinant.", at_least=1e-12)
     stopping: str | None = field(default=None, metadata={"typed": False})
-    """The rule by which gates stop drawing samples once their side is decided. A calibration brings it."""
+    """The rule by which gates and comparisons stop drawing samples once they are decided. A calibration brings it."""
     probe: Probe | None = resource("What the signals probe and question have learnt.")
     entailment: Entailment | None = resource("Groups the samples of semantic_entropy, in place of the model.")
     corpus: Retriever | None = resource("Where entity_frequency and cooccurrence count names.")

@@ -37,6 +37,12 @@ def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) ->
             f"stopping early: {told.samples:.0%} of the samples are drawn; {told.differ:.1%} of the questions are decided "
             f"otherwise than by a second draw of all, as are {told.all_differ:.1%} by the first",
         )
+    if told := chosen.told_compared:
+        paragraph(
+            console,
+            f"in comparisons: {told.samples:.0%} of the samples are drawn; in {told.differ:.1%} of them another wins than by a "
+            f"second draw of all, as in {told.all_differ:.1%} by the first",
+        )
     if tried > 1:
         paragraph(
             console,
