@@ -147,10 +147,13 @@ class PostgresLedger(Ledger):
 
 
 def _lock(connection: psycopg.Connection[Any], table: Table) -> None:
-    """Held until the connection ends, also by a kill."""
-    row = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (f"gnothi {table.table}",)).fetchone()
-    if row is None or not row[0]:
-        raise IndexUnavailable(busy(table.name))
+    """Held until the connection ends, also by a kill. A server takes a moment to see that one has ended, hence the wait."""
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL lock_timeout = '5s'")
+            connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (f"gnothi {table.table}",))
+    except psycopg.errors.LockNotAvailable:
+        raise IndexUnavailable(busy(table.name)) from None
 
 
 def _prepare(connection: psycopg.Connection[Any], table: Table, encode: Encode, made: Mapping[str, str]) -> None:
