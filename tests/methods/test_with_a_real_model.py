@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from gnothi import events, methods
 from gnothi.models import ModelSettings
-from gnothi.models.batched import Backend, Batched
+from gnothi.models.batched import Batched
 from gnothi.models.rendering import Tagged
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
@@ -46,17 +48,15 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 WITHOUT_SAMPLES = ("ircot", "keqa", "self_consistency", "flare", "dragin", "react", "searchain")
 
 
-@pytest.fixture(scope="module")
-def backend() -> Backend:
+@pytest_asyncio.fixture
+async def model() -> AsyncIterator[LanguageModel]:
     from gnothi.models.transformers import TransformersBackend
     from tests.models.tiny import build_model, build_tokenizer
 
-    return TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
-
-
-@pytest.fixture
-def model(backend: Backend) -> LanguageModel:
-    return Traced(Seeded(Batched(backend)))
+    backend = TransformersBackend(build_model("llama"), build_tokenizer(), Tagged(), name="tiny", settings=ModelSettings())
+    built = Traced(Seeded(Batched(backend)))
+    yield built
+    await built.aclose()
 
 
 async def answer(method: Any, question: Question) -> tuple[Answer, list[float]]:

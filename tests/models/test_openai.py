@@ -57,15 +57,10 @@ def large_prompts_alone_show_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnothi.models.remote.window.ENOUGH", 10**6)
 
 
-@pytest.fixture(scope="module")
-def backend(llama: Any, tokenizer: Any) -> TransformersBackend:
-    return TransformersBackend(llama, tokenizer, Raw(Tagged()), name=TINY)
-
-
 @pytest.fixture
-def direct(backend: TransformersBackend) -> LanguageModel:
+def direct(llama: Any, tokenizer: Any) -> LanguageModel:
     """The same network without a server between."""
-    return Batched(backend)
+    return Batched(TransformersBackend(llama, tokenizer, Raw(Tagged()), name=TINY))
 
 
 @pytest.fixture
