@@ -9,7 +9,7 @@ import numpy as np
 
 from gnothi.calibration.comparisons import Compared, alone, leads
 from gnothi.calibration.comparisons import tell as compared
-from gnothi.calibration.stopping import Margins, Paths, Told, margins, tell
+from gnothi.calibration.stopping import Margins, Paths, Told, margins, tell, tell_all
 from gnothi.errors import InvalidInput
 from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
@@ -78,8 +78,8 @@ class Chosen:
     """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample.
 
     ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``told``
-    what it does to gates and ``told_compared`` to comparisons, if there are any; ``scores`` are those that decide, shape (n,):
-    with a rule those of the samples that were drawn."""
+    what it does to gates (without a rule, what drawing all does) and ``told_compared`` to comparisons, if there are any;
+    ``scores`` are those that decide, shape (n,): with a rule those of the samples that were drawn."""
 
     threshold: float
     n: int
@@ -108,6 +108,8 @@ def choose(
     cannot be given, InvalidInput for too few questions, where nothing is right, or without retrieving answers where a price was
     given."""
     chosen = _placed(sample, target_error, price, epsilon, seed)
+    if sample.paths is not None and chosen.told is None and np.isfinite(chosen.threshold):
+        chosen = replace(chosen, told=tell_all(sample.paths, chosen.threshold))
     if (made := sample.compared) is None:
         return chosen
     searched = chosen.scores > chosen.threshold

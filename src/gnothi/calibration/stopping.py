@@ -152,6 +152,13 @@ def tell(paths: Paths, found: Margins, threshold: float) -> Told:
     return Told(float(drawn), float(differ), float(all_differ))
 
 
+def tell_all(paths: Paths, threshold: float) -> Told:
+    """Where all samples are drawn."""
+    one, other = (paths.highest(paths.scores[:, draw, -1]) > threshold for draw in (0, 1))
+    differ = float((one != other)[np.unique(paths.question)].mean())
+    return Told(1.0, differ, differ)
+
+
 def _decided(paths: Paths, found: Margins, threshold: float) -> Floats:
     """For each question that ``paths`` has: the share of its samples drawn, and whether the decision by rule, and by all
     samples, differs from another whole draw's; means over which draw is the other one. Shape (3, questions)."""

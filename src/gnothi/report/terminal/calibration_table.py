@@ -31,7 +31,13 @@ def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) ->
     )
     for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, chosen.guarantee is not None), *_advice(chosen)):
         paragraph(console, line)
-    if told := chosen.told:
+    if (told := chosen.told) and told.samples == 1:
+        paragraph(
+            console,
+            f"stopping early: all samples are drawn, because no rule saves any without more decisions that a second draw would "
+            f"not make; two draws of all decide {told.differ:.1%} of the questions differently",
+        )
+    elif told:
         paragraph(
             console,
             f"stopping early: {told.samples:.0%} of the samples are drawn; {told.differ:.1%} of the questions are decided "
