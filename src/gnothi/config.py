@@ -1,4 +1,4 @@
-"""Settings: dataclass defaults < a calibration < TOML file < environment < ``--set key=value``.
+"""Settings: dataclass defaults < a run that is repeated, a calibration < TOML file < environment < ``--set key=value``.
 
 A setting is a dataclass field whose type is plain data (int, float, bool, str, Path, Literal, Optional, tuple) or a dataclass
 of such fields, reached with a dot: the field's name, or its ``section`` (``signal.layer``). Fields of other types are resources
@@ -37,19 +37,24 @@ _PLAIN = (str, bool, int, float, list, tuple, dict, types.NoneType)
 """What files and command lines give; anything else is an object of a Python caller."""
 
 
+CALIBRATED, REPEATED, CHOSEN, WRITTEN, ENVIRONMENT, COMMAND, DECIDED = range(-3, 4)
+"""Layers of values, from the weakest: what a calibration's scores depend on, what a run that is repeated had, what a
+calibration chose, what stands in a file that somebody wrote, in the environment, on the command line or in a keyword, and what
+a command itself decides."""
+
+
 class Given(NamedTuple):
     """A value as someone gave it (text, or what TOML read) and where, for error messages. Of two values for one thing that of
-    the higher ``layer`` counts: a calibration's (-1), a file's (0), the environment's (1), the command line's or a keyword's
-    (2), and above all of them what a command itself decides."""
+    the higher ``layer`` counts."""
 
     value: object
     source: str
-    layer: int = 3
+    layer: int = DECIDED
 
     @property
     def shared(self) -> bool:
         """Whether it was given for more than this command: what has no use for it here may have one elsewhere."""
-        return self.layer < 2
+        return self.layer < COMMAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +295,7 @@ def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: st
     values = {}
     for key, value in given.items():
         raw, source, layer = value if isinstance(value, Given) else Given(value, "")
-        if key not in settings or (layer in (1, 2) and not settings[key].typed):
+        if key not in settings or (layer in (WRITTEN, ENVIRONMENT, COMMAND) and not settings[key].typed):
             valid = [name for name, setting in settings.items() if setting.typed]
             raise UnknownName(f"setting of {kind}" + (f" (from {source})" if source else ""), key, valid)
         values[key] = convert(raw, settings[key].annotation, key, source)
@@ -358,7 +363,7 @@ class Settings:
         those ``taking`` part, say. A file and the environment serve many commands."""
         for key, given in self.given.items():
             section, dot, _ = key.partition(".")
-            if dot and section in others and not given.shared and given.layer <= 2:
+            if dot and section in others and given.layer == COMMAND:
                 where = f"methods: {', '.join(taking) or 'none'}"
                 raise InvalidSetting(f"setting {key!r} (from {given.source}): it has no use here ({where}). Leave it out.")
 
@@ -371,25 +376,27 @@ def read_settings(
     config: Path | None = None,
     environ: Mapping[str, str] | None = None,
     overrides: Iterable[str] = (),
-    translate: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    repeated: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda _: None,
 ) -> Settings:
     """Merge the layers: TOML file < environment < ``key=value`` overrides, later overrides winning.
 
-    ``GNOTHI_MODEL__DTYPE`` is ``model.dtype``: two underscores for the dot. ``translate`` makes settings of the dotted keys
-    of a file that was written for something else.
+    ``GNOTHI_MODEL__DTYPE`` is ``model.dtype``: two underscores for the dot. ``repeated`` makes settings of the dotted keys of a
+    run's file, and nothing of any other.
     """
     given: dict[str, Given] = {}
     if config is not None:
-        given |= {key: Given(value, str(config), 0) for key, value in translate(load_toml(config)).items()}
+        values = load_toml(config)
+        found, layer = (values, WRITTEN) if (of_run := repeated(values)) is None else (of_run, REPEATED)
+        given |= {key: Given(value, str(config), layer) for key, value in found.items()}
     for variable, text in sorted((environ or {}).items()):
         if variable.startswith(ENVIRONMENT_PREFIX) and variable not in RESERVED_VARIABLES:
             key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
-            given[_named(key)] = Given(text, f"environment variable {variable}", 1)
+            given[_named(key)] = Given(text, f"environment variable {variable}", ENVIRONMENT)
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
-        given[_named(key.strip())] = Given(text, f"--set {override}", 2)
+        given[_named(key.strip())] = Given(text, f"--set {override}", COMMAND)
     return Settings(given)
 
 

@@ -143,6 +143,7 @@ def test_a_run_is_repeated_by_where_its_code_stands(written: Written, tmp_path: 
     from gnothi.session.record import as_arguments, as_settings
 
     repeated = as_settings(config)
+    assert repeated is not None
     assert as_arguments(config)["methods"] == ["of_mine:baked", "rag"]
     assert (repeated["rag.signal"], repeated["baked.k"]) == ("of_mine:doubt", 7)
 

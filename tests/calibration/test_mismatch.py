@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,21 @@ def test_a_rule_for_stopping_early_comes_with_its_threshold(tmp_path: Path) -> N
         used(made, "seakr", f"signal.stopping={rule}")
 
 
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (None, set()),
+        ("4: -4.0 -2.0 0.5", {"until it is decided"}),
+        (" | 4: 0.5 | 8", {"where passages are compared"}),
+        ("4: -4.0 -2.0 0.5 | 4: 0.5", {"until it is decided", "where passages are compared"}),
+    ],
+)
+def test_what_a_rule_saves_is_told(tmp_path: Path, rule: str | None, told: set[str]) -> None:
+    made = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"}, stopping=rule)
+    (_, (said,)) = used(made, "seakr")
+    assert {one for one in ("until it is decided", "where passages are compared") if one in said} == told
+
+
 @pytest.mark.parametrize("rule", [None, "4: -4.0 -2.0 0.5"])
 def test_what_was_chosen_is_above_what_the_file_of_a_run_says(tmp_path: Path, rule: str | None) -> None:
     made = read(calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop", "signal.samples": 20}, stopping=rule))
@@ -127,14 +143,49 @@ def test_what_was_chosen_is_above_what_the_file_of_a_run_says(tmp_path: Path, ru
 
     def repeated(text: str, calibration: Calibration | None) -> tuple[float, str | None]:
         config.write_text(f'[seakr]\nthreshold = -5.0\nsignal.stopping = "2: -4.0 -2.0 0.5"\n{text}', "utf-8")
-        (method,) = resolve(Request(["seakr"], settings=read_settings(config), calibration=calibration)).methods
+        settings = read_settings(config, repeated=lambda values: values)
+        (method,) = resolve(Request(["seakr"], settings=settings, calibration=calibration)).methods
         return method.values["threshold"], method.values["signal.stopping"]
 
     assert repeated("", None) == (-5.0, "2: -4.0 -2.0 0.5")
-    assert repeated("signal.samples = 20\n", made) == (-3.0, rule)
+    assert repeated("signal.samples = 20\nalways_retrieve = true\n", made) == (-3.0, rule)
     for text in ("signal.samples = 10\n", 'form = "simple"\n', 'signal.name = "consistency"\n'):
         with refused(InvalidSetting):
             repeated(text, made)
+
+
+@pytest.mark.parametrize(
+    ("text", "refuses"),
+    [
+        ("threshold = -5.0", True),
+        ("[seakr]\nthreshold = -5", True),
+        ("[seakr]\nthreshold = -3", False),  # the same
+        ("always_retrieve = true", True),
+        ("always_retrieve = false", False),
+    ],
+)
+def test_a_file_that_somebody_wrote_is_not_passed_over(tmp_path: Path, text: str, refuses: bool) -> None:
+    made = calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop"})
+    config = tmp_path / "settings.toml"
+    config.write_text(text, "utf-8")
+    with refused(InvalidSetting) if refuses else nullcontext():
+        plan = resolve(Request(["seakr"], settings=read_settings(config), calibration=read(made)))
+        assert plan.methods[0].values["threshold"] == -3.0
+    with refused(InvalidSetting) if refuses else nullcontext():
+        used(made, "seakr", text.splitlines()[-1].replace(" ", ""))
+
+
+def test_other_settings_end_a_rule_where_a_mismatch_is_ignored(tmp_path: Path) -> None:
+    rule = "4: -4.0 -2.0 0.5"
+    made = read(calibration_of(tmp_path / "made.toml", settings={"form": "multi_hop", "signal.samples": 20}, stopping=rule))
+
+    def taken(*overrides: str) -> object:
+        settings = read_settings(overrides=overrides)
+        (method,) = resolve(Request(["seakr"], settings=settings, calibration=made, ignore_mismatch=True)).methods
+        return method.values["signal.stopping"]
+
+    assert taken() == taken("signal.samples=20") == rule
+    assert taken("signal.samples=10") is None
 
 
 def test_the_panels_choice_is_a_gate_with_no_further_option(

@@ -151,14 +151,24 @@ def test_a_method_that_measures_every_signal_has_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("name", [STOPPING, f"seakr.{STOPPING}"])
-def test_a_rule_for_drawing_samples_is_a_files_and_typed_by_nobody(tmp_path: Path, name: str) -> None:
+def test_a_rule_for_drawing_samples_is_a_runs_and_written_by_nobody(tmp_path: Path, name: str) -> None:
     """That of a run, or a calibration."""
-    (tmp_path / "config.toml").write_text(config.to_toml({name: "2: 0.1 0.2 0.0"}), "utf-8")
-    (seakr,) = plan_methods(["seakr"], read_settings(tmp_path / "config.toml"))
-    assert seakr.values[STOPPING] == "2: 0.1 0.2 0.0"
-    with pytest.raises(UnknownName) as refused:
-        planned("seakr", f"{name}=none")
-    assert STOPPING not in refused.value.valid
+    file, rule = tmp_path / "config.toml", "2: 0.1 0.2 0.0"
+
+    def repeated(*overrides: str) -> object:
+        found = read_settings(file, overrides=overrides, repeated=lambda values: values)
+        return plan_methods(["seakr"], found)[0].values[STOPPING]
+
+    file.write_text(config.to_toml({name: rule, "seakr.threshold": -5.0}), "utf-8")
+    assert repeated() == rule
+    assert repeated("max_steps=3", "rerank=false") == rule
+    # It goes with the threshold and the settings that it was chosen for.
+    for override in ("threshold=-4", "signal=consistency", "signal.samples=10", "seakr.alpha=0.1", "form=simple"):
+        assert repeated(override) is None
+    for settings in (read_settings(file), read_settings(overrides=[f"{name}=none"])):
+        with pytest.raises(UnknownName) as refused:
+            plan_methods(["seakr"], settings)
+        assert STOPPING not in refused.value.valid
     assert STOPPING not in [one.key for group in methods.shared_settings().values() for one in group]
 
 

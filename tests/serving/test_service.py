@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gnothi
-from gnothi.calibration.file import Calibration
+from gnothi.calibration.file import Calibration, write
 from gnothi.config import Given, Settings, flatten, read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.events import Decided, Event
@@ -99,6 +99,19 @@ def test_a_calibration_stays_with_the_methods_that_it_is_for() -> None:
     assert [name for name, plan in found.items() if plan.calibration is made] == ["compose", "seakr"]
     meant = plans(Request(["compose", "seakr"], settings=given(**{"compose.gate": "gram"}), calibration=made))
     assert [name for name, plan in meant.items() if plan.calibration is made] == ["compose"]
+
+
+def test_a_set_up_with_a_calibration_needs_no_method(tmp_path: Path) -> None:
+    made = Calibration("seakr", "gram", -3.0, identify("lab"), "some", 100, "em", "", settings={"form": "multi_hop"})
+    write(made, tmp_path / "made.toml")
+    own = {"calibration": str(tmp_path / "made.toml")}
+    found = plans(Request(settings=given(setups={"careful": own, "always": {"method": "rag"}})))
+    assert {name: plan.methods[0].name for name, plan in found.items()} == {"careful": "seakr", "always": "rag"}
+    assert found["careful"].methods[0].values["threshold"] == -3.0
+    shared = plans(Request(settings=given(setups={"careful": {"model": "lab"}}), calibration=made))
+    assert shared["careful"].methods[0].name == "seakr"
+    with refused(InvalidSetting):
+        plans(Request(settings=given(setups={"careful": own | {"settings": {"threshold": 1.0}}})))
 
 
 async def test_a_model_that_several_name_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:

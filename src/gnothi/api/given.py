@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi import methods
-from gnothi.config import Given, Settings, flatten, load_toml, read_settings
+from gnothi.config import COMMAND, Given, Settings, flatten, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.models.remote.budget import Budget
@@ -36,13 +36,13 @@ def settings_of(
     are all of them, the file's included."""
     if isinstance(settings, Settings):
         return settings
-    read = read_settings(Path(config), translate=as_settings) if config is not None else Settings()
+    read = read_settings(Path(config), repeated=as_settings) if config is not None else Settings()
     named = flatten(settings)
     named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
     named |= {f"{INDEX_SECTION}.{key}": value for key, value in (index_settings or {}).items()}
     if filters is not None:
         named[f"{INDEX_SECTION}.filters"] = [str(one) for one in as_filters(filters)]
-    given = {key: Given(value, f"{key}={value!r:.60}", 2) for key, value in named.items()}
+    given = {key: Given(value, f"{key}={value!r:.60}", COMMAND) for key, value in named.items()}
     return Settings({**read.given, **given})
 
 

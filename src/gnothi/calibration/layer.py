@@ -8,16 +8,13 @@ from typing import Any, cast
 
 from gnothi import config, methods
 from gnothi.calibration.file import Calibration
-from gnothi.config import Given, Settings
+from gnothi.config import CALIBRATED, CHOSEN, Given, Settings, as_text
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import MODEL_SECTION, given_to
 from gnothi.methods.registry import MethodSpec
 from gnothi.models.registry import scheme_of
 from gnothi.signals import registry as signals
 from gnothi.signals.stopping import KEY as STOPPING
-
-BENEATH, DECIDED = -1, 0
-"""The layers of what scores depend on, and of what was chosen, which the file of a run does not win over with its own."""
 
 WHOLE = "simple"
 """The form of methods whose scores are of whole replies."""
@@ -43,10 +40,14 @@ def settings_of(found: Calibration, names: Sequence[object], given: Settings) ->
         depends |= {gate.signal_key: found.signal} if gate.signal_key else {}
         chosen = replace(gate, values={**spec.defaults, **depends}).at(found.threshold)
         chosen |= {gate.asks: True} if gate.asks and gate.asks not in chosen else {}
+        chosen |= {gate.open: False} if gate.open else {}
         draws = found.signal in signals.SIGNALS and "sampling" in signals.takes(found.signal) and not gate.tries
-        chosen |= {STOPPING: found.stopping} if draws or found.stopping else {}
-        layer |= {f"{spec.name}.{key}": Given(value, source, BENEATH) for key, value in depends.items()}
-        layer |= {f"{spec.name}.{key}": Given(value, source, DECIDED) for key, value in chosen.items()}
+        own = given_to(spec, given)
+        # A rule for drawing fewer samples is of scores with these settings; others may be in force where a mismatch is ignored.
+        other = any(key in own and not same(own[key].value, value) for key, value in depends.items())
+        chosen |= {STOPPING: None if other else found.stopping} if draws or found.stopping else {}
+        layer |= {f"{spec.name}.{key}": Given(value, source, CALIBRATED) for key, value in depends.items()}
+        layer |= {f"{spec.name}.{key}": Given(value, source, CHOSEN) for key, value in chosen.items()}
     if layer:
         return layer
     has = [f"{one.name} got {said.value!r} from {said.source}" for one in specs if (said := _signal_given(one, given))]
@@ -67,10 +68,15 @@ def form_of(found: Calibration, model: Any) -> dict[str, Given]:
     """How the prompts of the model were written, as settings of it, where that is not the default."""
     known = config.settings_of(scheme_of(model)[1].settings) if isinstance(model, str) else {}
     return {
-        f"{MODEL_SECTION}.{key}": Given(value, f"<--calibration {found.source}>", BENEATH)
+        f"{MODEL_SECTION}.{key}": Given(value, f"<--calibration {found.source}>", CALIBRATED)
         for key, value in found.form.items()
         if key in known and value != known[key].default
     }
+
+
+def same(one: Any, other: Any) -> bool:
+    """As files and command lines write them: "none" for None, lists for tuples, texts for numbers."""
+    return as_text(one) == as_text(other)
 
 
 def _meant(found: Calibration, spec: MethodSpec, given: Settings) -> bool | None:

@@ -9,14 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.layer import DECIDED, WHOLE, depends_on
-from gnothi.config import Given, as_text
+from gnothi.calibration.layer import WHOLE, depends_on, same
+from gnothi.config import CHOSEN, Given, as_text
 from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.identity import Identity, identify
 from gnothi.models.scheme import FORM
 from gnothi.signals.stopping import KEY as STOPPING
+from gnothi.signals.stopping import parsed
 
 
 def check(
@@ -25,7 +26,7 @@ def check(
     """What to tell of each method that has the calibration's ``layer`` of settings. ``model`` is the main one, by name or
     itself; ``ignore_mismatch``: also where the calibration was made for another model or with other settings.
 
-    Raises OtherModel, or InvalidSetting where settings differ that scores depend on, or where a threshold was given, too."""
+    Raises OtherModel, or InvalidSetting where settings differ that scores depend on, or where another threshold was given."""
     told = []
     for method in methods:
         own = {key: one for key in method.values if (one := layer.get(f"{method.name}.{key}"))}
@@ -35,9 +36,10 @@ def check(
         if not ignore_mismatch:
             check_model(found, identity_of(method.speaker(model)))
         for key, one in own.items():
-            if one.layer == DECIDED and (before := method.given[key]) is not one:
+            if one.layer == CHOSEN and method.values[key] != one.value:
+                got = f"{as_text(method.values[key])} (from {method.given[key].source})"
                 raise InvalidSetting(
-                    f"<--calibration>: got a threshold from {found.source} and another one from {before.source}, expected one."
+                    f"<--calibration>: {found.source} says {key} = {as_text(one.value)}, got {got}. Leave out one of the two."
                 )
         if not ignore_mismatch:
             _check_settings(found, method.name, method.values, method.given)
@@ -118,7 +120,9 @@ def _told(found: Calibration, method: PlannedMethod, gate: GateSpec, own: Mappin
     setting = f" ({', '.join(new)})" if new else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method.name) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
-    early = ", drawing samples until it is decided" if found.stopping else ""
+    rule = parsed(method.values.get(STOPPING))
+    early = ", drawing samples until it is decided" if rule and rule.steps else ""
+    early += ", drawing fewer samples where passages are compared" if rule and rule.leads else ""
     return (
         f"{method.name}: threshold {found.threshold:g} for {found.signal}{setting}{early}, calibrated on {found.questions} "
         f"questions of {found.dataset}{failed}{others}"
@@ -130,7 +134,7 @@ def _check_settings(
 ) -> None:
     """Raises InvalidSetting where they differ, or where the method has none of them: its scores are of something else then."""
     for key, before in depends_on(found).items():
-        if _same(got[key], before) if key in got else (key, before) == ("form", WHOLE):
+        if same(got[key], before) if key in got else (key, before) == ("form", WHOLE):
             continue
         source = f" (from {given[key].source})" if key in given else ""
         has = f"got {as_text(got[key])}{source}" if key in got else f"and method {method} has no such setting"
@@ -138,11 +142,6 @@ def _check_settings(
             f"<--calibration>: {found.source} was made with {key} = {as_text(before)}, {has}: its threshold may mean something "
             "else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
         )
-
-
-def _same(one: Any, other: Any) -> bool:
-    """As the file writes them: "none" for None, lists for tuples."""
-    return as_text(one) == as_text(tuple(other) if isinstance(other, list) else other)
 
 
 def same_questions(dataset: str, fingerprint: str, other: str, other_fingerprint: str) -> bool:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gnothi import config, methods
-from gnothi.config import Given, Settings
+from gnothi.config import REPEATED, Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.registry import METHODS, MethodSpec
-from gnothi.methods.steps.gating import GateSpec
+from gnothi.methods.steps.gating import REPLY, GateSpec
 from gnothi.methods.steps.settings import ModelDefaults, SelfKnowledge, measured_by, measured_settings
 from gnothi.models.identity import declaration_of
 from gnothi.models.of_function import as_model
@@ -19,6 +19,7 @@ from gnothi.retrieval.foreign import as_retriever
 from gnothi.signals import registry as signals
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.signals.registry import SECTION
+from gnothi.signals.stopping import KEY as STOPPING
 
 MODEL_SECTION = "model"
 INDEX_SECTION = "index"
@@ -108,6 +109,8 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
         if key in wanted and not isinstance(one.value, str | None)
     }
     given |= {key: given[key]._replace(value=name_of(value)) for key, value in objects.items()}
+    if _outdated(given, known.gate):
+        del given[STOPPING]
     of_signals = {key: one for key, one in given.items() if key.startswith(_OF_SIGNALS)}
     values = config.check({key: one for key, one in given.items() if key not in of_signals}, known.settings, f"method {name}")
     has = measured_settings(known.method, {**known.defaults, **values})
@@ -129,6 +132,15 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
         further = {key: (wanted[key], value) for key, value in special.values.items() if key in wanted}
         planned = replace(planned.changed(special.values, f"the default for {model}"), named=named | further)
     return replace(planned, warning=_untrained(planned, model)) if hasattr(known.method, "asks_self_knowledge") else planned
+
+
+def _outdated(given: Mapping[str, Given], gate: GateSpec | None) -> bool:
+    """Whether a run that is repeated stopped drawing samples by a rule of another threshold, another signal, or other settings
+    that scores depend on."""
+    if (rule := given.get(STOPPING)) is None or rule.layer != REPEATED:
+        return False
+    of_gate = {*REPLY, *((gate.key, gate.signal_key) if gate else ())}
+    return any(one.layer > REPEATED and (key in of_gate or key.startswith(_OF_SIGNALS)) for key, one in given.items())
 
 
 def _untrained(method: PlannedMethod, model: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -214,8 +214,10 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
                 "another <--out> to ask them, or put the data set back as it was; questions may be added at its end."
             )
         if named == key:
+            like = [one for one in differing if place(one)[:3] == place(key)[:3]]
+            others = [one for one in like if one not in renewed and not one.startswith(EXECUTION)]
             raise InvalidSetting(
-                f"the {what} {path} was made with {key} = {before.get(key, '(unset)')!r}, got {now.get(key, '(unset)')!r}. "
+                f"the {what} {path} was made with {_values(before, others)}, got {_values(now, others)}. "
                 "Give the same settings to go on with it, or choose another <--out>."
             )
         if key in before and key in now and before.get(named) == now.get(named):
@@ -228,6 +230,12 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
         rest = {key: value for key, value in before.items() if key not in kept}
         found = rest | {key: now[key] for key in kept if key in now}
         replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **found}))
+
+
+def _values(settings: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """Of the first three."""
+    found = ", ".join(f"{key} = {settings.get(key, '(unset)')!r}" for key in keys[:3])
+    return f"{found}, ..." if len(keys) > 3 else found
 
 
 def resource(key: str) -> str:

@@ -15,14 +15,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod, check_sections, takes
 from gnothi.serving.settings import ServerSettings
+from gnothi.session.default_method import default_method
 from gnothi.session.plan import Plan, Request, resolve, together
+
+if TYPE_CHECKING:
+    from gnothi.calibration.file import Calibration
 
 SECTION, SETUPS = SERVER_SECTIONS
 _ARGUMENTS = ("method", "model", "index", "graph", "calibration", "ignore_mismatch")
@@ -51,7 +55,7 @@ def plans(request: Request) -> dict[str, Plan]:
         plan = resolve(request)
         plan = together(plan)
         return {method.name: _alone(plan, method) for method in plan.methods}
-    named = {name: _method(name, given) for name, given in found.items()}
+    named = {name: _method(name, given, request.calibration) for name, given in found.items()}
     check_sections(request.settings, named.values())
     counts = {name: takes(named[name], _with_own(given, request)) for name, given in found.items()}
     every = set[str]().union(*counts.values())
@@ -66,10 +70,10 @@ def plans(request: Request) -> dict[str, Plan]:
         )
         for name in found
     }
-    return {name: _plan(name, given, replace(request, settings=own[name])) for name, given in found.items()}
+    return {name: _plan(name, named[name], given, replace(request, settings=own[name])) for name, given in found.items()}
 
 
-def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
+def _plan(name: str, method: str, given: Mapping[str, Given], request: Request) -> Plan:
     said: dict[str, Any] = {key: one.value for key, one in given.items() if not key.startswith("settings.")}
     for key in said:
         if key not in _ARGUMENTS:
@@ -82,10 +86,8 @@ def _plan(name: str, given: Mapping[str, Given], request: Request) -> Plan:
     settings = _with_own(given, request)
     said.pop("method", None)
     if "calibration" in said:
-        from gnothi.calibration.file import read
-
-        said["calibration"] = read(Path(said["calibration"]))
-    plan = resolve(replace(request, methods=[_method(name, given)], settings=settings, **said))
+        said["calibration"] = _read(given)
+    plan = resolve(replace(request, methods=[method], settings=settings, **said))
     plan = together(plan)
     return _alone(plan, plan.methods[0])
 
@@ -97,12 +99,25 @@ def _with_own(given: Mapping[str, Given], request: Request) -> Settings:
     return Settings({**own, **shared})
 
 
-def _method(name: str, given: Mapping[str, Given]) -> str:
-    """Raises InvalidSetting or UnknownName."""
+def _method(name: str, given: Mapping[str, Given], shared: Calibration | None) -> str:
+    """The one that it names, else that of its calibration, or of the ``shared`` one. Raises InvalidSetting or UnknownName."""
+    if "method" not in given and (found := _read(given) or shared) is not None:
+        return default_method(found.model.name, Settings(), found)[0]
     method = given["method"].value if "method" in given else None
     if not isinstance(method, str):
-        raise InvalidSetting(f"set-up {name!r}, method: got {method!r:.80}, expected the name of a method, as in 'seakr'.")
+        got = "none" if method is None else f"{method!r:.80}"
+        raise InvalidSetting(
+            f"set-up {name!r}, method: got {got}, expected the name of a method, as in 'seakr', or a calibration of one."
+        )
     return methods.spec(method).name
+
+
+def _read(given: Mapping[str, Given]) -> Calibration | None:
+    """The set-up's own calibration."""
+    from gnothi.calibration.file import read
+
+    path = given["calibration"].value if "calibration" in given else None
+    return read(Path(path)) if isinstance(path, str) else None
 
 
 def _alone(plan: Plan, method: PlannedMethod) -> Plan:

@@ -135,11 +135,10 @@ def is_run(values: Mapping[str, Any]) -> bool:
     return "dataset.fingerprint" in values and "methods" in values
 
 
-def as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file of settings would say: a run's settings of methods, models and searches under the names they are given by.
-    A file that is no run's stays as it is."""
+def as_settings(values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A run's settings of methods, models and searches under the names they are given by; None for a file that is no run's."""
     if not is_run(values):
-        return dict(values)
+        return None
     found: dict[str, Any] = {}
     for key, value in values.items():
         key = key.removeprefix(EXECUTION)

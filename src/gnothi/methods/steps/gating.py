@@ -12,7 +12,8 @@ from gnothi.signals.grouping import needed
 from gnothi.signals.probe import Probe
 from gnothi.signals.stopping import KEY as STOPPING
 
-_REPLY = frozenset({"max_tokens", "form", "reason"})
+REPLY = frozenset({"max_tokens", "form", "reason"})
+"""The settings of replies that scores depend on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def scores_depend_on(values: Mapping[str, Any], signal: str | None, gate: GateSp
     if gate is not None and gate.depends_on:
         return {key: values[key] for key in gate.depends_on}
     used = signals.settings_of(signal) if signal and signal in signals.SIGNALS else gate.learnt if gate else ()
-    return {key: value for key, value in values.items() if key in {*_REPLY, *used}}
+    return {key: value for key, value in values.items() if key in {*REPLY, *used}}
 
 
 def threshold_of(
