@@ -8,7 +8,6 @@ import io
 import json
 import os
 import shutil
-import signal
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from benchmarks._faults_fuzz import seeds
 from benchmarks._faults_mutate import CANARY, TEXTS, TOKENS, changed_bytes, changed_tree
-from benchmarks._faults_trial import STEERING, WATCH, Late, confine, patience, script, where
+from benchmarks._faults_trial import SECONDS, STEERING, WATCH, Late, confine, limited, patience, script, where
 
 KNOWN = "Who wrote the heron book?"
 
@@ -79,7 +78,6 @@ def prepare(folder: Path, only: str) -> None:  # noqa: ARG001
     (work / "runs").mkdir(parents=True)
     shutil.copytree(folder / "seeds" / "run", work / "runs" / "run")
     os.chdir(work)
-    signal.signal(signal.SIGALRM, _late)
     _LOOP.run_until_complete(_open(folder))
     confine()
 
@@ -358,27 +356,27 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     WATCH.told.clear()
     problems: list[str] = []
     name, asking, how, found, log = "?", Asking("GET", "/"), [""], Reply(), io.StringIO()
-    signal.setitimer(signal.ITIMER_REAL, 2 * patience())
     WATCH.folder, WATCH.forbidden = (folder / "work").resolve(), CANARY
     try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            before = _LOOP.run_until_complete(_good(side))
-        if before != side.first:
-            problems.append("a good question is answered otherwise than at the start")
-        every = goods(side, rng)
-        name = only or rng.choice(KINDS)
-        asking, how = every[name], []
-        for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            asking, one = change(asking, rng)
-            how.append(one)
-        asking = replace(asking, raw=asking.content)
-        with contextlib.redirect_stderr(log):
-            found = _LOOP.run_until_complete(send(side, asking))
-        log.getvalue().encode()
-        if STEERING.search(log.getvalue()):
-            problems.append("the log steers the terminal")
-        problems += judged(name, side, asking, found, folder)
-        _LOOP.run_until_complete(_rest(side, problems))
+        with limited(2 * SECONDS):
+            with contextlib.redirect_stderr(io.StringIO()):
+                before = _LOOP.run_until_complete(_good(side))
+            if before != side.first:
+                problems.append("a good question is answered otherwise than at the start")
+            every = goods(side, rng)
+            name = only or rng.choice(KINDS)
+            asking, how = every[name], []
+            for _ in range(rng.choice((1, 1, 1, 2, 3))):
+                asking, one = change(asking, rng)
+                how.append(one)
+            asking = replace(asking, raw=asking.content)
+            with contextlib.redirect_stderr(log):
+                found = _LOOP.run_until_complete(send(side, asking))
+            log.getvalue().encode()
+            if STEERING.search(log.getvalue()):
+                problems.append("the log steers the terminal")
+            problems += judged(name, side, asking, found, folder)
+            _LOOP.run_until_complete(_rest(side, problems))
     except Late as error:
         problems.append(f"hangs: {where(error)}")
     except TimeoutError:
@@ -386,7 +384,6 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     except BaseException as error:  # noqa: BLE001 - what it is, is the finding
         problems.append(f"traceback: {type(error).__name__} {where(error)}")
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         WATCH.folder = None
     problems += dict.fromkeys(WATCH.told)
     return {
@@ -407,7 +404,3 @@ async def _rest(side: Side, problems: list[str]) -> None:
             return
         await asyncio.sleep(0.01)
     problems.append("something is still under way")
-
-
-def _late(*_: object) -> None:
-    raise Late

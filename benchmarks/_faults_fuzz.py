@@ -142,6 +142,8 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
         tuple(("ask", QUESTION, *_DIRECT, "--set", "model.demonstrations=tasks.toml", "--model", model) for model in _MODELS),
     ),
 }
+_LONGEST = 300.0
+"""Seconds in which what is tried later is made."""
 _TOLD = (".json", ".toml", ".sqlite")
 """Files that say what others hold: changed more often."""
 _SLOW: Mapping[str, float] = {"--html": 0.1, "--json": 0.2, "--csv": 0.2}
@@ -179,7 +181,7 @@ def seeds(folder: Path, heavy: bool) -> None:
                     "cal.toml",
                 ),
             ):
-                done = call(command)
+                done = call(command, _LONGEST)
                 if done.code or done.problems:
                     raise RuntimeError(f"{command}: {done}")
         from gnothi.signals.probe_folder import LAB_FOLDER

@@ -48,7 +48,7 @@ PARTS = {
 }
 SILENCE = 40.0
 """Seconds without a word after which a trial's process is taken for hung. The trial itself stops after ten, if Python can."""
-_START = 300.0
+_START = 900.0
 _LIFE = 10_000
 """Trials of one process: what commands leave in memory would in the end be taken for theirs."""
 READY = {"ready": True}

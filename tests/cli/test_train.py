@@ -223,6 +223,7 @@ def test_a_gate_is_learnt_of_a_run_and_used(
     assert true in said
     assert "learned" in said
     assert "holds no learnt gate" in gnothi("ask", asked, "--method", "cascade", "--set", f"learned={run}")[2]
+    complained(gnothi("ask", asked, "--model", "openai:other", "--method", "cascade", "--set", f"learned={learnt}"))
     gated = str(tmp_path / "gated")
     parts = ("--set", "compose.gate=learned", "--set", f"compose.learned={learnt}")
     settings = ("--method", "direct,rag,cascade,compose", "--set", f"cascade.learned={learnt}", *parts)

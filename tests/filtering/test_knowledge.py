@@ -6,7 +6,7 @@ import pytest
 
 from gnothi.errors import InvalidInput
 from gnothi.filtering.knowledge import (
-    HEADER,
+    FILE,
     QUESTIONS,
     Experience,
     KnowledgeReference,
@@ -54,10 +54,10 @@ async def test_an_encoder_may_search_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        (HEADER, None),
+        (FILE, None),
         (QUESTIONS, None),
-        (HEADER, "{"),
-        (HEADER, '{"format": 9, "encoder": "lexical"}'),
+        (FILE, "{"),
+        (FILE, '{"format": 9, "encoder": "lexical"}'),
         (QUESTIONS, '{"text": "Who?"}'),
         (QUESTIONS, ""),
     ],

@@ -44,7 +44,7 @@ def settings_of(found: Calibration, names: Sequence[object], given: Settings) ->
         draws = found.signal in signals.SIGNALS and "sampling" in signals.takes(found.signal) and not gate.tries
         own = given_to(spec, given)
         # A rule for drawing fewer samples is of scores with these settings; others may be in force where a mismatch is ignored.
-        other = any(key in own and not same(own[key].value, value) for key, value in depends.items())
+        other = any(key in own and as_text(own[key].value) != as_text(value) for key, value in depends.items())
         chosen |= {STOPPING: None if other else found.stopping} if draws or found.stopping else {}
         layer |= {f"{spec.name}.{key}": Given(value, source, CALIBRATED) for key, value in depends.items()}
         layer |= {f"{spec.name}.{key}": Given(value, source, CHOSEN) for key, value in chosen.items()}
@@ -72,11 +72,6 @@ def form_of(found: Calibration, model: Any) -> dict[str, Given]:
         for key, value in found.form.items()
         if key in known and value != known[key].default
     }
-
-
-def same(one: Any, other: Any) -> bool:
-    """As files and command lines write them: "none" for None, lists for tuples, texts for numbers."""
-    return as_text(one) == as_text(other)
 
 
 def _meant(found: Calibration, spec: MethodSpec, given: Settings) -> bool | None:

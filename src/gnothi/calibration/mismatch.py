@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gnothi.calibration.file import Calibration
-from gnothi.calibration.layer import WHOLE, depends_on, same
+from gnothi.calibration.layer import WHOLE, depends_on
 from gnothi.config import CHOSEN, Given, as_text
 from gnothi.errors import InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod, name_of
@@ -120,7 +120,7 @@ def _told(found: Calibration, method: PlannedMethod, gate: GateSpec, own: Mappin
     setting = f" ({', '.join(new)})" if new else ""
     others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method.name) else ""
     failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
-    rule = parsed(method.values.get(STOPPING))
+    rule = parsed(text) if (text := method.values.get(STOPPING)) else None
     early = ", drawing samples until it is decided" if rule and rule.steps else ""
     early += ", drawing fewer samples where passages are compared" if rule and rule.leads else ""
     return (
@@ -134,7 +134,7 @@ def _check_settings(
 ) -> None:
     """Raises InvalidSetting where they differ, or where the method has none of them: its scores are of something else then."""
     for key, before in depends_on(found).items():
-        if same(got[key], before) if key in got else (key, before) == ("form", WHOLE):
+        if as_text(got[key]) == as_text(before) if key in got else (key, before) == ("form", WHOLE):
             continue
         source = f" (from {given[key].source})" if key in given else ""
         has = f"got {as_text(got[key])}{source}" if key in got else f"and method {method} has no such setting"

@@ -1,13 +1,17 @@
-"""A probe is used with the model, and under the settings, that it was made with."""
+"""A probe is used with the model, and under the settings, that it was made with; whatever else is learnt of what a model
+answered, with this model."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from gnothi.calibration.mismatch import identity_of, same_questions
 from gnothi.config import as_text
-from gnothi.errors import InvalidInput, InvalidSetting, OtherModel
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting, OtherModel
 from gnothi.methods.planned import PlannedMethod
 from gnothi.models.identity import Identity
 from gnothi.signals.probe import Probe
@@ -44,6 +48,31 @@ def with_probe(method: PlannedMethod, model: Any, ignore_mismatch: bool | None, 
         )
     _check_settings(spec, wanted, {**method.values, **ours}, hint)
     return method.changed(ours, f"the probe {spec}") if ours else method
+
+
+def check_learnt(method: PlannedMethod, model: Any, ignore_mismatch: bool | None) -> None:
+    """Raises OtherModel where what the method goes by (a learnt gate, questions that a model knew, a classifier) was learnt of
+    the answers of another model; what does not say of which is not compared."""
+    from gnothi.filtering import complexity, knowledge, learned
+
+    for file, command in ((part.FILE, part.COMMAND) for part in (learned, knowledge, complexity)):
+        for key, (_, spec) in method.named.items():
+            own = _model_in(Path(spec, file)) if isinstance(spec, str) else None
+            if own is None or ignore_mismatch or own.same(got := identity_of(model)):
+                continue
+            hint = "" if ignore_mismatch is None else ", or add <--ignore-mismatch>"
+            raise OtherModel(
+                f"setting {key!r}: {spec} was learnt of the answers of the model {own.name!r}, got {got.name!r}, which knows "
+                f"other things. Make one for this model with `{command}`{hint}."
+            )
+
+
+def _model_in(file: Path) -> Identity | None:
+    """The model that the file names. None where it names none, or cannot be read: whoever opens it says so."""
+    with suppress(OSError, *MALFORMED):
+        model = json.loads(file.read_bytes())["model"]
+        return Identity(str(model["name"]), str(model["fingerprint"]))
+    return None
 
 
 def learnt_from(methods: Sequence[PlannedMethod], dataset: str, fingerprint: str = "") -> list[str]:

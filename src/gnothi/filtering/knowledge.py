@@ -9,7 +9,7 @@ of, which told nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -24,7 +24,7 @@ from gnothi.signals.base import Foreseen
 from gnothi.types import Capabilities, Passage, Prompt
 
 FORMAT = 2
-HEADER, QUESTIONS = "knowledge.json", "questions.jsonl"
+FILE, QUESTIONS = "knowledge.json", "questions.jsonl"
 COMMAND = "gnothi train knowledge-reference"
 Votes = Literal["lead", "share"]
 _DIGITS = 5
@@ -117,12 +117,20 @@ class KnowledgeReference:
 _NO_PASSAGE = Passage("", "")
 
 
-def write_knowledge(path: Path, experiences: Sequence[Experience], encoder: str = LEXICAL, silent: int = 0) -> None:
-    """Makes the folder, or makes it anew. ``silent`` questions told nothing."""
+def write_knowledge(
+    path: Path,
+    experiences: Sequence[Experience],
+    encoder: str = LEXICAL,
+    silent: int = 0,
+    model: Mapping[str, str] | None = None,
+) -> None:
+    """Makes the folder, or makes it anew. ``silent`` questions told nothing; ``model`` (name and fingerprint) knew the others
+    or not."""
     path.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"question": one.question, "known": one.known}, ensure_ascii=False) for one in experiences]
     (path / QUESTIONS).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    (path / HEADER).write_text(json.dumps({"format": FORMAT, "encoder": encoder, "silent": silent}) + "\n", "utf-8")
+    header = {"format": FORMAT, "encoder": encoder, "silent": silent} | ({"model": dict(model)} if model else {})
+    (path / FILE).write_text(json.dumps(header) + "\n", "utf-8")
 
 
 def open_knowledge(path: str | Path) -> KnowledgeReference:
@@ -141,7 +149,7 @@ def open_knowledge(path: str | Path) -> KnowledgeReference:
 
 def _read(path: Path) -> tuple[str, int, list[Experience]]:
     try:
-        header: Any = json.loads(regular(path / HEADER).read_text("utf-8"))
+        header: Any = json.loads(regular(path / FILE).read_text("utf-8"))
         lines = [json.loads(line) for line in regular(path / QUESTIONS).read_text("utf-8").splitlines() if line.strip()]
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']}, this version reads {FORMAT}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,9 @@ PRECISION = f"{FINGERPRINTS}model.dtype"
 
 DATE = f"{FINGERPRINTS}model.date"
 """What prompts take for today, where templates tell the date; known once the models are open."""
+
+_TOLD = 3
+"""So many settings that differ are told."""
 
 _QUESTIONS = "dataset.fingerprint"
 _OF_QUESTIONS = (_QUESTIONS, "dataset.questions", "dataset.limit")
@@ -215,10 +218,11 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
             )
         if named == key:
             like = [one for one in differing if place(one)[:3] == place(key)[:3]]
-            others = [one for one in like if one not in renewed and not one.startswith(EXECUTION)]
+            others = [one for one in like if one not in renewed and not one.startswith(EXECUTION)][:_TOLD]
+            pairs = [f"{one} = {before.get(one, '(unset)')!r}, got {now.get(one, '(unset)')!r}" for one in others]
             raise InvalidSetting(
-                f"the {what} {path} was made with {_values(before, others)}, got {_values(now, others)}. "
-                "Give the same settings to go on with it, or choose another <--out>."
+                f"the {what} {path} was made with {'; '.join(pairs)}. Give the same settings to go on with it, or choose "
+                "another <--out>."
             )
         if key in before and key in now and before.get(named) == now.get(named):
             raise InvalidSetting(
@@ -230,12 +234,6 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
         rest = {key: value for key, value in before.items() if key not in kept}
         found = rest | {key: now[key] for key in kept if key in now}
         replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **found}))
-
-
-def _values(settings: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """Of the first three."""
-    found = ", ".join(f"{key} = {settings.get(key, '(unset)')!r}" for key in keys[:3])
-    return f"{found}, ..." if len(keys) > 3 else found
 
 
 def resource(key: str) -> str:

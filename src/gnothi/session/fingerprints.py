@@ -63,7 +63,7 @@ def _read(protocol: type) -> tuple[str, ...]:
         Likeness: ("config.json", "model.safetensors"),
         complexity.ComplexitySource: (complexity.FILE,),
         learned.GateSource: (learned.FILE,),
-        knowledge.KnowledgeSource: (knowledge.HEADER, knowledge.QUESTIONS),
+        knowledge.KnowledgeSource: (knowledge.FILE, knowledge.QUESTIONS),
         DemonstrationSource: (reference.HEADER, reference.LABELS),
     }
     return files[protocol]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnothi import config
 from gnothi.calibration import layer, mismatch
-from gnothi.calibration.probes import evaluating_warning, learnt_from, with_probe
+from gnothi.calibration.probes import check_learnt, evaluating_warning, learnt_from, with_probe
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, PlannedMethod, fitting, name_of, plan_methods
@@ -195,6 +195,9 @@ def resolve(request: Request) -> Plan:
         told += mismatch.check(found, planned, own, model, bool(request.ignore_mismatch))
     if any(PROBE in method.named for method in planned):
         planned = tuple(with_probe(method, model, request.ignore_mismatch, told.append) for method in planned)
+    for method in planned:
+        if method.named:
+            check_learnt(method, model, request.ignore_mismatch)
     further = (one for method in planned for protocol, one in method.named.values() if protocol is LanguageModel)
     named = list(dict.fromkeys(one for one in (model, *further) if isinstance(one, str)))
     models = model_settings(named, settings.section(MODEL_SECTION))

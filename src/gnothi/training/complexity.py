@@ -20,7 +20,7 @@ from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.methods.steps.settings import setting
 from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row
-from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
+from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of
 
 FOLDS = 5
 
@@ -122,7 +122,8 @@ def train(
         raise InvalidInput(f"{run}: {error} {hint(unseen)}".rstrip()) from None
     counts = Counter(one.strategy for one in labelled)
     labels = {strategy: counts[strategy] for strategy in STRATEGIES}
-    write_complexity(out, classifier, {"methods": list(methods), "labels": labels, "strength": strength, "metric": metric})
+    origin = {"model": model_of(run), "methods": list(methods), "labels": labels, "strength": strength, "metric": metric}
+    write_complexity(out, classifier, origin)
     most = max(counts.values()) / len(labelled)
     return Learnt(labels, len(by_kind), left_out, _crossfit(labelled, strength), most, unseen)
 

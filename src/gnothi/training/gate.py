@@ -18,6 +18,7 @@ from gnothi.methods.cascade import LearnedCascade
 from gnothi.runs.rows import OPTIONAL, jsonable
 from gnothi.session.data import refuse_test_run
 from gnothi.stats.guarantee import EPSILON, Guarantee
+from gnothi.training.outcomes import model_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def train(
         tested = [replay.only(~chosen) for replay, chosen in zip(replays, kept, strict=True)]
         gate, promised = promise_of(gate, tested, targets.error, targets.harm, targets.epsilon)
     origin = {
+        "model": _model_of(runs),
         "runs": [str(run) for run in runs],
         "questions": sum(replay.n for replay in learnt),
         "metric": metric,
@@ -74,6 +76,18 @@ def train(
     write_gate(out, gate, origin)
     harm, errors = (promised.harm, promised.errors) if promised else (None, None)
     return Trained(tuple(_judged(replays, prices)), harm, errors)
+
+
+def _model_of(runs: Sequence[Path]) -> dict[str, str]:
+    """Raises InvalidInput where the runs are of several models."""
+    models = [model_of(run) for run in runs]
+    for run, one in zip(runs, models, strict=True):
+        if one != models[0]:
+            raise InvalidInput(
+                f"got runs of several models: {runs[0]} is of {models[0].get('name')!r}, {run} of {one.get('name')!r}. "
+                "Expected runs of one model: learn a gate for each."
+            )
+    return models[0]
 
 
 def _judged(replays: Sequence[Replay], prices: Prices) -> list[Learned]:

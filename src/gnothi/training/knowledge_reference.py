@@ -19,7 +19,7 @@ from gnothi.filtering.knowledge import Experience, write_knowledge
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.methods.steps.settings import setting
 from gnothi.runs.rows import Row
-from gnothi.training.outcomes import Metric, hint, overlooked, rights, rows_of
+from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of
 
 Labels = Literal["better", "right"]
 
@@ -91,5 +91,5 @@ def train(
         row.question_id for row in rows if row.method == retrieval
     }
     silent = len(both) - len(found)
-    write_knowledge(out, found, encoder, silent)
+    write_knowledge(out, found, encoder, silent, model_of(run))
     return Counts(known, len(found) - known, silent, unseen)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
 from gnothi.errors import InvalidInput
+from gnothi.models.identity import Identity, identify
 from gnothi.report.numbers import counted
-from gnothi.runs.folder import read_rows
+from gnothi.runs.folder import read_config, read_rows
+from gnothi.runs.journal import OBJECTS
 from gnothi.runs.rows import Row
 from gnothi.session.data import refuse_test_run
 
@@ -30,6 +33,15 @@ def rows_of(run: Path, methods: Sequence[str]) -> list[Row]:
             f"`gnothi eval TRAINING-QUESTIONS --method {','.join(methods)} --out {run}-all`."
         )
     return rows
+
+
+def model_of(run: Path) -> dict[str, str]:
+    """Name and fingerprint of the run's model, for the file of what is learnt: it tells the mistakes of this model alone. Empty
+    where the run does not say."""
+    config = read_config(run)
+    if (name := str(config.get("model.name", ""))) == "":
+        return {}
+    return asdict(Identity(name) if f"{OBJECTS}model.name" in config else identify(name))
 
 
 def rights(rows: Sequence[Row], metric: Metric = "em") -> dict[tuple[str, str], bool]:
