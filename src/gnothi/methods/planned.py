@@ -109,7 +109,7 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
         if key in wanted and not isinstance(one.value, str | None)
     }
     given |= {key: given[key]._replace(value=name_of(value)) for key, value in objects.items()}
-    if STOPPING in given and _outdated(given, known.gate):
+    if STOPPING in given and given[STOPPING].layer == REPEATED and _outdated(given, known.gate):
         del given[STOPPING]
     of_signals = {key: one for key, one in given.items() if key.startswith(_OF_SIGNALS)}
     values = config.check({key: one for key, one in given.items() if key not in of_signals}, known.settings, f"method {name}")
@@ -137,8 +137,6 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
 def _outdated(given: Mapping[str, Given], gate: GateSpec | None) -> bool:
     """Whether a run that is repeated stopped drawing samples by a rule of another threshold, another signal, or other settings
     that scores depend on."""
-    if given[STOPPING].layer != REPEATED:
-        return False
     of_gate = {*REPLY, *((gate.key, gate.signal_key) if gate else ())}
     return any(one.layer > REPEATED and (key in of_gate or key.startswith(_OF_SIGNALS)) for key, one in given.items())
 
