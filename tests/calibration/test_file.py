@@ -58,15 +58,16 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_rule_for_stopping_early_is_read_again_or_refused(tmp_path: Path) -> None:
-    made = replace(calibration(chosen()), stopping="4: -6.5 inf 0.3, 8: -6.25 -5.0 0.1")
+    made = replace(calibration(chosen()), threshold=-6.0, stopping="4: -6.5 inf 0.3, 8: -6.25 -5.0 0.1")
     made = replace(made, details={**made.details, "stopping": {"samples": 0.4, "differ": 0.01, "all_differ": 0.01}})
     again = made.save(tmp_path / "file.toml")
     assert as_dict(read(tmp_path / "file.toml")) == as_dict(made)
     assert read(tmp_path / "file.toml").stopping == made.stopping == again.stopping
     assert "stopping" not in as_dict(calibration(chosen()))["gate"]
-    replace(made, stopping="4: -5.0 -6.5 0.3").save(tmp_path / "file.toml")
-    with refused(InvalidInput):
-        read(tmp_path / "file.toml")
+    for other in (replace(made, stopping="4: -5.0 -6.5 0.3"), replace(made, threshold=-4.0)):  # edited by hand, say
+        other.save(tmp_path / "file.toml")
+        with refused(InvalidInput):
+            read(tmp_path / "file.toml")
 
 
 def test_worth_says_that_it_is_not_of_the_guaranteed_threshold() -> None:

@@ -220,10 +220,13 @@ def read(path: Path) -> Calibration:
         )
     try:
         made, model, source, gate = data["made"], data["model"], data["data"], data["gate"]
+        rule, threshold = parsed(gate.get("stopping")), float(gate["threshold"])
+        if rule is not None and not all(step.known <= threshold <= step.searched for step in rule.steps):
+            raise ValueError(f"a rule for stopping that is of another threshold than {threshold}")
         found = Calibration(
             method=gate.get("method"),
             signal=str(gate["signal"]),
-            threshold=float(gate["threshold"]),
+            threshold=threshold,
             model=Identity(str(model["name"]), str(model["fingerprint"])),
             dataset=str(source["name"]),
             questions=int(source["questions"]),
@@ -236,7 +239,7 @@ def read(path: Path) -> Calibration:
             date=str(made["date"]),
             gnothi=str(made["gnothi"]),
             fires=str(gate["fires"]),
-            stopping=None if (rule := parsed(gate.get("stopping"))) is None else str(rule),
+            stopping=None if rule is None else str(rule),
             data_fingerprint=str(source["fingerprint"]),
             settings=dict(gate.get("settings", {})),
             details={key: data[key] for key in _DETAILS if key in data},
