@@ -144,10 +144,6 @@ class Recipe:
     def paper(self) -> str:
         return self.name.partition("/")[0]
 
-    @property
-    def calibrates(self) -> bool:
-        return any(row.calibrate for row in self.rows.values())
-
 
 def names() -> tuple[str, ...]:
     """All recipes that come along: in the order of the papers and their elements, then the ablations."""

@@ -94,9 +94,6 @@ def _index(spec: str) -> tuple[Scheme[Retriever], str]:
 
 # What an index may be: a scheme for each kind of ours and of servers. What one needs is imported when it is opened.
 
-if TYPE_CHECKING:
-    from gnothi.retrieval.dense.fusion import Fusion
-
 
 def _of(module: str, name: str, *more: str, needs: str = "") -> Callable[[str], Any]:
     """The function ``name`` of a module of ``gnothi.retrieval``, called with the argument and ``more``. The package that the

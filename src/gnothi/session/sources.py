@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gnothi.graph.registry import open_graph
 from gnothi.models import load_model as open_model
 from gnothi.retrieval.registry import open_index, open_reranker
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = [
-    "open_graph",
-    "open_index",
-    "open_learnt",
-    "open_model",
-    "open_reranker",
-]
+__all__ = ["open_graph", "open_index", "open_learnt", "open_model", "open_reranker"]
 
 
 def open_learnt(protocol: type, spec: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gnothi.errors import MissingDependency
+from gnothi.report.figures.drawing import new_figure, save_figure
 from gnothi.runs.journal import Journal, read_lines
 from gnothi.session.watch import SILENT, Progress, Watch
 from gnothi.training.finetuning import CHECKPOINTS, METRICS, newest_checkpoint, out_of_patience
@@ -30,7 +31,7 @@ def draw_curves(out: Path, metrics: Sequence[Mapping[str, Any]], panels: Sequenc
     drawn = figure(2.4 + 2.4 * len(panels), 3.0)
     for axes, panel in zip(drawn.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         _draw(axes, metrics, panel)
-    save(drawn, out / CURVES)
+    save_figure(drawn, out / CURVES)
 
 
 def _draw(axes: Any, metrics: Sequence[Mapping[str, Any]], panel: Panel) -> None:
@@ -52,17 +53,9 @@ def _draw(axes: Any, metrics: Sequence[Mapping[str, Any]], panel: Panel) -> None
 def figure(width: float, height: float) -> Any:
     """An empty figure, in inches. Raises MissingDependency without matplotlib."""
     try:
-        from matplotlib.figure import Figure
+        return new_figure(width, height)
     except ImportError as error:
         raise MissingDependency("matplotlib", "report", "the pictures of a training") from error
-    return Figure(figsize=(width, height), layout="constrained", dpi=120)
-
-
-def save(figure: Any, path: Path) -> None:
-    """As PNG, so that at any moment the old or the new picture is there."""
-    temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, format="png", metadata={"Software": None})
-    temporary.replace(path)
 
 
 Figures = dict[str, Any]

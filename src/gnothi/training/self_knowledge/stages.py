@@ -17,20 +17,18 @@ import numpy as np
 
 from gnothi.errors import InvalidInput, TrainingCollapsed
 from gnothi.models.engine.loading import Declaration, no_progress_bars
+from gnothi.report.figures.drawing import save_figure
 from gnothi.session.watch import SILENT, Watch
 from gnothi.signals.kinds.self_report import SelfReport
 from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.training import finetuning, processes
 from gnothi.training.adapter import adapted, merged, restore
-from gnothi.training.curve import BLUE, GREEN, RED, YELLOW, Curve, Kept, Panel, figure, save
+from gnothi.training.curve import BLUE, GREEN, RED, YELLOW, Curve, Kept, Panel, figure
 from gnothi.training.finetuning import Origin, silent
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.reward import INDIFFERENT, NO, YES, Correctness, judge, reward
 from gnothi.training.self_knowledge.settings import TrainingSettings, WarmStart
-
-if TYPE_CHECKING:
-    from gnothi.training.self_knowledge.policy import Prompts
 
 if TYPE_CHECKING:
     from gnothi.training.self_knowledge.policy import Prompts
@@ -60,7 +58,7 @@ def draw_familiarity(out: Path, rates: Sequence[float], n: int) -> None:
         xlabel=f"share of {n} sampled answers that are right", ylabel="questions", xlim=(-0.5 / n - 0.02, 1 + 0.5 / n + 0.02)
     )
     axes.legend(fontsize=8, frameon=False)
-    save(drawn, out / FAMILIARITY)
+    save_figure(drawn, out / FAMILIARITY)
 
 
 # The short supervised stage before reinforcement learning: replies must occur before they can be rewarded.
