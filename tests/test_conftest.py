@@ -1,16 +1,27 @@
-"""Real data are there for tests that ask for them, and for no others."""
+"""What tests share: real data for those that ask for them and for no others, one test for many cases, a port that is held, and
+where kills of one piece of work may fall."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import socket
 import subprocess
 import sys
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks._data import find_data
 from tests import conftest
+from tests.cases import each
+from tests.messages import refused
+from tests.ports import held_port
+from tests.stopping import moments
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -84,3 +95,61 @@ def test_a_mark_may_come_from_the_conftest_of_the_folder(project: Path) -> None:
     (folder / "conftest.py").write_text(code, "utf-8")
     (folder / "test_below.py").write_text("def test_it(popqa):\n    assert popqa.is_file()\n", "utf-8")
     assert "2 passed, 1 deselected" in tried(project, "beside", "-m", "data")
+
+
+def test_all_that_fail_are_named() -> None:
+    tried = []
+
+    def check(name: str, number: int) -> None:
+        tried.append(name)
+        assert number % 2, f"{number} is even"
+
+    with pytest.raises(AssertionError) as raised:
+        each(check, [("a", 1), ("b", 2), ("c", 4)])
+    assert re.match(r"2 of 3 cases failed:\nb, 2: 2 is even\n(?s:.*)\nc, 4: 4 is even", str(raised.value))
+    assert tried == ["a", "b", "c"]
+    each(check, [("a", 1)])
+
+
+def test_an_error_says_in_which_case() -> None:
+    with refused(ValueError) as raised:
+        each(int, [("3",), ("x",)])
+    assert raised.value.__notes__ == ["in the case x"]
+
+
+def test_no_case_is_no_success() -> None:
+    with refused(AssertionError):
+        each(int, [])
+
+
+def test_a_server_listens_there_twice_and_others_get_other_ports() -> None:
+    with held_port() as port:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        for _ in range(2):
+            with socket.socket() as server:
+                server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                server.bind(("127.0.0.1", port))
+                server.listen()
+                with socket.create_connection(("127.0.0.1", port)):
+                    server.accept()[0].close()
+        with socket.socket() as other:
+            with pytest.raises(OSError, match=f"Errno {errno.EADDRINUSE}"):
+                other.bind(("127.0.0.1", port))
+            other.bind(("127.0.0.1", 0))
+            assert other.getsockname()[1] != port
+
+
+@given(kills=st.integers(1, 10), more=st.integers(0, 100))
+def test_every_kill_finds_the_work_unfinished(kills: int, more: int) -> None:
+    steps = 3 * kills + more
+    between = moments(steps, kills)
+    assert len(between) == kills
+    assert min(between) >= 1
+    late = [counted + before for before, counted in enumerate(accumulate(between))]  # each kill before left one step more
+    assert late[-1] < steps
+
+
+def test_too_many_kills_are_told() -> None:
+    with refused(AssertionError):
+        moments(20, 8)

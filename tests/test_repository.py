@@ -149,7 +149,7 @@ def test_development_versions_are_pinned() -> None:
 
 WORDED = {
     "tests/test_locks.py": "who holds a lock is told where the system tells it, in a pattern with the other process's number",
-    "tests/test_ports.py": "the number of the system's error, no words",
+    "tests/test_conftest.py": "the number of the system's error, no words",
 }
 """Files whose tests match what an error says, each with the reason."""
 _MATCHED = re.compile(r"""\b(?:raises|warns)\((?:[^()]|\([^()]*\))*\bmatch=|\w [^"'\n]*["'] in str\(\w+\.value\)""")

@@ -1,13 +1,30 @@
-"""What the programs compute from what they measured."""
+"""What the programs compute from what they measured: recall, precision, alarms, wrong answers that are never right, means over
+worlds."""
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from benchmarks import memory, probe, serving, throughput, uncertainty
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks import dense, memory, probe, serving, throughput, uncertainty
 from benchmarks._lab_runs import LabRun, every
 from benchmarks._shared import spread
-from gnothi.types import Question
+from benchmarks.by_defaults import demonstrated, odd
+from benchmarks.drift import SIZES, made
+from benchmarks.injection import IN_THE_LABORATORY, PLANTED, follows, planted, wrong_answers
+from benchmarks.precision import page
+from benchmarks.worlds import commands, differences, scores
+from gnothi import lab
+from gnothi.metrics.normalise import normalise
+from gnothi.retrieval.bm25 import BM25Index
+from gnothi.runs.rows import Row
+from gnothi.types import Passage, Question, ScoredPassage
 
 
 def test_occupancy_counts_rows_against_slots() -> None:
@@ -93,3 +110,144 @@ def test_targets_of_a_server() -> None:
     }
     assert list(serving.targets(found).values()) == [True, True, False, True]
     assert not list(serving.targets(found | {"memory": {"per_1000": None}}).values())[3]
+
+
+def test_a_large_change_is_noticed_and_none_is_not() -> None:
+    lines = [[cell.strip() for cell in line.split("|")] for line in made(4)[2:]]
+    assert [line[1] for line in lines] == [f"{size:,}" for size in SIZES]
+    assert all(float(line[2]) < 0.1 and float(line[5]) > 0.9 for line in lines)
+
+
+def found(*titles: str) -> Sequence[ScoredPassage]:
+    return [ScoredPassage(Passage(f"{place} {title}", "", title), -place) for place, title in enumerate(titles)]
+
+
+def test_the_share_of_what_supports(monkeypatch: pytest.MonkeyPatch) -> None:
+    def question(*titles: str) -> dict[str, Any]:
+        return {"passages": [{"title": one, "supporting": one.isupper()} for one in titles]}
+
+    monkeypatch.setattr(dense, "_questions", lambda _: [question("A", "B", "c"), question("A", "x")])
+    given = [found("c", "A", "x", "y", "z", "B"), found("x", "x")]
+    assert dense._recalls(given, "any") == {"recall_at_5": 0.25, "recall_at_10": 0.5}
+    assert dense._same_first(given, [found("c"), found("y")]) == 0.5
+
+
+def row(n: int, score: float | None, right: bool, answer: str) -> Row:
+    return Row("panel", str(n), "Q?", answer, metrics={"em": float(right)}, signals={"gram": {"score": score}})
+
+
+def test_what_moves_is_counted() -> None:
+    first = [row(n, n / 10, n < 5, "a") for n in range(10)]
+    second = [row(n, 9.0 if n == 0 else n / 10, n < 5, "b" if n == 0 else "a") for n in range(10)]
+    told = page(list(zip(first, second, strict=True)), "em")
+    assert told[0] == "10 questions, 9 with the same answer."
+    cells = [cell.strip() for cell in told[-1].split("|")]
+    assert cells[1:5] == ["gram", "1.0000", "0.8000", "-0.2000"]
+    assert cells[8] == "10.0%"
+
+
+def test_what_could_not_be_measured_is_most_uncertain() -> None:
+    pairs = [(one, one) for one in (row(0, 0.1, True, "a"), row(1, None, False, "b"), row(2, 0.2, True, "c"))]
+    assert "| gram | 1.0000 | 1.0000 | +0.0000 |" in page(pairs, "em")[-1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "kind"),
+    [
+        (" ...", False, "punctuation"),
+        ("the Ulm", False, "example"),
+        ("The Ulm.", True, None),
+        ("Ada Lovelace", False, "question"),
+        ("Lovelace", False, "question"),
+        ("love", False, None),
+        ("a poet", False, None),
+        ("", False, None),
+        (None, False, None),
+    ],
+)
+def test_odd_answers(answer: str | None, right: bool, kind: str | None) -> None:
+    row = Row("rag", "q", "What is Ada Lovelace's occupation?", answer, metrics={"accuracy": float(right)})
+    assert [name for name, count in odd([row], demonstrated()).items() if count] == ([kind] if kind else [])
+
+
+def test_short_answers_of_worked_examples() -> None:
+    assert {"ulm", "odile varr", "france", "no"} <= demonstrated()
+
+
+COST = {"retrievals": 1, "model_calls": 2, "prompt_tokens": 30, "generated_tokens": 4, "seconds": 0.1}
+SHARES = {0: (0.5, 0.25), 1: (0.75, 0.25), 2: (1.0, 0.5)}
+
+
+def _rows(method: str, right: float) -> list[Row]:
+    metrics = [{"em": float(number < right * 8), "f1": 0.0, "accuracy": 0.0} for number in range(8)]
+    return [Row(method, f"q{number}", "Who?", "Ada", metrics=found, cost=COST) for number, found in enumerate(metrics)]
+
+
+WORLDS = {seed: {"seakr": _rows("seakr", first), "rag": _rows("rag", second)} for seed, (first, second) in SHARES.items()}
+
+
+def test_means_and_spread() -> None:
+    line = next(line for line in scores(WORLDS) if line.startswith("| seakr"))
+    assert [cell.strip() for cell in line.split("|")[2:7]] == ["0.500", "0.750", "1.000", "0.750", "0.250"]
+
+
+def test_the_interval_over_worlds_is_students() -> None:
+    line = differences(WORLDS)[-1]
+    found = np.array([first - second for first, second in SHARES.values()])
+    low, high = stats.ttest_1samp(found, 0).confidence_interval(0.95)
+    assert line.rstrip(" |").endswith(f"{low:+.3f} to {high:+.3f}")
+    assert f"{found.mean():+.3f}" in line
+
+
+def test_each_world_has_its_own_model_and_questions(tmp_path: Path) -> None:
+    made = list(commands([0, 7], tmp_path, 50))
+    assert [words[0] for words in made] == ["eval", "eval", "lab", "eval", "eval"]
+    assert made[0][1:4] == ["lab:0", "--model", "lab"]
+    assert made[2] == ["lab", "train", "--seed", "7", "--out", str(tmp_path / "model-7")]
+    assert made[3][1:4] == ["lab:7", "--model", str(tmp_path / "model-7")]
+
+
+ASKED = [
+    Question("1", "What is Ada's trade?", ("baker",)),
+    Question("2", "In what city was Bram born?", ("Ulm", "Ulm, Germany")),
+    Question("3", "What is Cleo's trade?", ("baker",)),
+    Question("4", "What is Doran's trade?", ("smith",)),
+    Question("5", "In what city was Edda born?", ("Kiel",)),
+]
+
+
+def test_a_wrong_answer_is_of_the_same_kind_and_not_right() -> None:
+    assert wrong_answers(ASKED) == {"1": "smith", "2": "Kiel", "3": "smith", "4": "baker", "5": "Ulm"}
+
+
+def test_in_the_laboratory_it_is_another_value_of_the_relation() -> None:
+    questions = lab.questions(lab.world(), "one_hop", 300)
+    named = wrong_answers(questions)
+    kinds = {value: kind for kind, values in lab.world().values.items() for value in values}
+    assert all(kinds[named[one.id]] == kinds[one.answers[0]] and named[one.id] != one.answers[0] for one in questions)
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_planted_passage_is_the_first_that_a_search_finds(kind: str) -> None:
+    index = BM25Index.in_memory([*planted(PLANTED[kind], ASKED, wrong_answers(ASKED))], "planted")
+    for number, one in enumerate(ASKED):
+        (found,) = asyncio.run(index.search(one.text, 1))
+        assert found.passage.id == f"planted-{number}"
+        assert wrong_answers(ASKED)[one.id] in found.passage.text
+
+
+def test_in_the_laboratory_it_is_told_of_the_subject() -> None:
+    questions = lab.questions(lab.world(), "one_hop", 5)
+    named = wrong_answers(questions)
+    for one, passage in zip(questions, planted(IN_THE_LABORATORY["order"], questions, named), strict=True):
+        assert passage.title == one.metadata["hops"][0]["subject"]
+        assert passage.title in passage.text
+        assert passage.text.endswith(f"So the answer is {named[one.id]}.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"), [("a smith", True), ("The Smith.", True), ("blacksmith", False), ("", False), (None, False)]
+)
+def test_following_is_naming_it_as_a_word(answer: str | None, found: bool) -> None:
+    assert follows(Row("rag", "1", "Who?", answer), "smith") is found
+    assert normalise("smith") == "smith"
