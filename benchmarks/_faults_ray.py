@@ -19,8 +19,7 @@ from benchmarks._faults_own_time import family
 from benchmarks._faults_trial import patience
 from benchmarks._shared import ROOT
 from gnothi.runs.folder import RunFolder
-from gnothi.runs.outcomes import outcome
-from gnothi.runs.runner import here
+from gnothi.runs.runner import here, outcome
 from gnothi.session.plan import Execution
 from gnothi.session.workers import workers
 from tests.runs.scripted import open_scripted, questions, run_one

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks._shared import say
-from gnothi.runs.outcomes import Outcome, outcome
+from gnothi.runs.runner import Outcome, outcome
 from gnothi.session.plan import Plan
 from gnothi.types import Question
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks._data import data_folder
 from benchmarks._shared import table
-from gnothi.calibration.drifting import ALARM, WINDOW
+from gnothi.calibration.live import ALARM, WINDOW
 from gnothi.stats.reliability import drift
 
 SIZES = (100, 300, 1000, 3000)

@@ -27,7 +27,7 @@ def drawn(n: int, spread: float, seed: int = 0, prompts: int = 3) -> list[Floats
 
 
 def live(steps: tuple[Lead, ...], scores: Floats) -> tuple[int, int]:
-    """Which prompt is least, as ``signals.comparison`` goes about it, and after how many samples; scores (prompts, groups)."""
+    """Which prompt is least, as ``signals.drawing`` goes about it, and after how many samples; scores (prompts, groups)."""
     for place, step in enumerate(steps):
         least, second = sorted(scores[:, place])[:2]
         if second - least >= step.apart:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from gnothi.cli.running import spending, stoppable
 from gnothi.cli.signals import INTERRUPTED
-from gnothi.cli.spending import spending, stoppable
 from gnothi.errors import BudgetSpent, TooManyFailures
 from gnothi.models.remote.budget import Budget, current
 from tests.messages import refused

@@ -57,7 +57,7 @@ def test_a_shape_that_cannot_be_prepared_is_refused_with_advice(wrong: dict[str,
 
 
 def test_packed_documents_are_blind_to_each_other() -> None:
-    from gnothi.lab.packing import encode, pack
+    from gnothi.lab.tokenizer import encode, pack
 
     world = lab.world()
     tokenizer = build_tokenizer(world)
@@ -74,7 +74,7 @@ def test_packed_documents_are_blind_to_each_other() -> None:
 
 
 def test_each_document_goes_into_the_first_row_with_room() -> None:
-    from gnothi.lab.packing import pack
+    from gnothi.lab.tokenizer import pack
 
     documents = [
         ([1] * 5, [1] * 5),
@@ -91,7 +91,7 @@ def test_each_document_goes_into_the_first_row_with_room() -> None:
 
 
 def test_packing_stops_when_nothing_more_fits() -> None:
-    from gnothi.lab.packing import pack
+    from gnothi.lab.tokenizer import pack
 
     batch = pack((([1] * 7, [1] * 7) for _ in iter(int, 1)), rows=3, width=10, patience=4)
     assert batch.documents.max() == 2

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting
 from gnothi.models import LAB_FOLDER
-from gnothi.models.rendering import Chat, Plain, Renderer, Tagged, join, make_renderer, messages, shown
-from gnothi.models.special_tokens import EscapeSpecialTokens
+from gnothi.models.rendering import Chat, EscapeSpecialTokens, Plain, Renderer, Tagged, join, make_renderer, messages, shown
 from gnothi.types import Demonstration, Passage, Prompt, Task
 from tests.messages import refused
 from tests.models.test_templates import Given

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gnothi.errors import InvalidInput
 from gnothi.report.costs import Prices
 from gnothi.report.forecast import SPREAD, caveats, forecast
-from gnothi.runs.pace import Pace
+from gnothi.runs.folder import Pace
 from gnothi.runs.rows import Row
 from tests.messages import refused
 

@@ -13,12 +13,12 @@ from gnothi.protocols import Retriever
 from gnothi.retrieval import bm25
 from gnothi.retrieval.analysis import Fields
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.retrieval.counting import counter
 from gnothi.retrieval.dense.fusion import Fusion, Hybrid
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import as_filters
 from gnothi.retrieval.foreign import as_retriever
 from gnothi.retrieval.registry import open_index
+from gnothi.retrieval.results import counter
 from gnothi.retrieval.wrappers import Reranked, Traced
 from gnothi.retrieval.writer import IndexWriter
 from gnothi.testing.retriever import FakeReranker, ScriptedRetriever

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from gnothi.runs.outcomes import outcome
+from gnothi.runs.runner import outcome
 from gnothi.session.plan import Execution
 from gnothi.session.workers import workers
 from gnothi.types import Question

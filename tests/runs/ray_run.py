@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from gnothi.runs.outcomes import outcome
+from gnothi.runs.runner import outcome
 from gnothi.session.execute import claimed
 from gnothi.session.plan import Execution, Plan, Request, resolve, with_questions
 from gnothi.session.resources import label, opened_methods

@@ -18,8 +18,7 @@ from gnothi import events, seeding
 from gnothi.errors import BudgetSpent, UsageError
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import Answer as Answers
-from gnothi.runs.runner import Work, here, run
+from gnothi.runs.runner import Answers, Work, here, run
 from gnothi.types import Answer, Passage, Question, ScoredPassage
 from tests.stopping import stops_after
 

@@ -1,4 +1,4 @@
-"""A run on disk: settings that must agree, one writer, torn lines, a full disk."""
+"""A run on disk: settings that must agree, one writer, torn lines, a full disk, how fast it went."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.runs.folder import RunFolder, read_config, read_rows
+from gnothi.runs.folder import PACES, Pace, RunFolder, note, paces, read_config, read_rows
 from gnothi.runs.journal import Journal
 from gnothi.runs.rows import Row, jsonable, significant
 from gnothi.types import Passage
@@ -222,3 +222,26 @@ def test_a_run_keeps_the_precision_of_its_model(tmp_path: Path) -> None:
         folder.settle("bfloat16")
         with refused(InvalidSetting):
             folder.settle("float32")
+
+
+def test_paces_come_back(tmp_path: Path) -> None:
+    noted = [Pace(1.5, 20, 300.0, 16), Pace(2.0, 5, 40.0, 16, 2)]
+    assert paces(tmp_path) == []
+    for one in noted:
+        note(tmp_path, one)
+    assert paces(tmp_path) == noted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"seconds": 1}',
+        "[]",
+        '{"seconds": -1, "answers": 1, "tokens": 1, "under_way": 1, "processes": 1}',
+        '{"seconds": "x", "answers": 1, "tokens": 1, "under_way": 1, "processes": 1}',
+    ],
+)
+def test_what_is_none_is_refused(line: str, tmp_path: Path) -> None:
+    (tmp_path / PACES).write_text(line + "\n", "utf-8")
+    with refused(InvalidInput):
+        paces(tmp_path)

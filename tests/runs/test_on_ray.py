@@ -20,9 +20,8 @@ from gnothi.errors import BudgetSpent, InvalidSetting, MissingDependency, UsageE
 from gnothi.runs import host as module
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.on_ray import address_of
-from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import here
+from gnothi.runs.runner import here, outcome
 from gnothi.session.plan import Execution
 from gnothi.session.workers import workers
 from gnothi.types import Question

@@ -19,9 +19,8 @@ import pytest
 from gnothi.errors import BudgetSpent, UsageError, WorkerDied
 from gnothi.runs.folder import RunFolder, read_events
 from gnothi.runs.host import Open
-from gnothi.runs.outcomes import outcome
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import Answer, here
+from gnothi.runs.runner import Answers, here, outcome
 from gnothi.session.plan import Execution
 from gnothi.session.workers import workers
 from gnothi.types import Question
@@ -70,7 +69,7 @@ def evaluate(
     async def work() -> list[Row]:
         with RunFolder(out, {"seed": 1}) as folder:
 
-            async def complete(answer: Answer) -> list[Row]:
+            async def complete(answer: Answers) -> list[Row]:
                 return await run_one(answer, METHODS, asked, folder, concurrency=16, max_failures=max_failures)
 
             if count:

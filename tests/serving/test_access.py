@@ -13,7 +13,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.serving import keys, logs
 from gnothi.serving.access import Access
 from gnothi.serving.app import context_of
-from gnothi.serving.bodies import json_object
+from gnothi.serving.context import json_object
 from gnothi.serving.failures import Refusal
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings

@@ -15,8 +15,8 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, Request, async_playwright, expect
 
-from gnothi.calibration.drifting import Drifting
 from gnothi.calibration.file import Calibration
+from gnothi.calibration.live import Drifting
 from gnothi.events import kinds
 from gnothi.models.identity import Identity
 from gnothi.serving import keys

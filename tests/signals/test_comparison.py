@@ -12,7 +12,7 @@ from gnothi import events
 from gnothi.models.wrappers import Seeded
 from gnothi.signals import registry
 from gnothi.signals.base import Measured, Sampling
-from gnothi.signals.comparison import Comparison
+from gnothi.signals.drawing import Comparison
 from gnothi.signals.stopping import Lead, Stopping, groups
 from gnothi.testing.model import Scripted
 from gnothi.types import Decoding, Prompt, Samples, StateSpec, Task

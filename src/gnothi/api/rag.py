@@ -9,23 +9,23 @@ import queue
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from gnothi import methods
 from gnothi.api import given
-from gnothi.api.ask import plan_of
 from gnothi.api.given import refuse_running_loop
 from gnothi.concurrency import Loop
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, UsageError
-from gnothi.events import Event
+from gnothi.events import Event, Listener
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters, as_filters
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.default_method import GATED, default_method
-from gnothi.session.knowledge import Knowledge, know
-from gnothi.session.plan import Plan, check_questions
+from gnothi.session.knowledge import Knowledge, know, uncalibrated
+from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve, together
 from gnothi.session.resources import Opened, opened
 from gnothi.types import Question, ScoredPassage
 
@@ -278,3 +278,20 @@ def _data(source: Any) -> Any:
     if not isinstance(source, str | os.PathLike):
         check_questions(source)
     return given.as_spec(source)
+
+
+def plan_of(request: Request, seed: int = 0) -> Plan:
+    """The plan of a method that is to be asked. Raises as ``resolve`` and ``together``."""
+    return replace(together(resolve(request)), execution=Execution(seed))
+
+
+async def ask_once(
+    plan: Plan, question: Question, budget: Budget, listeners: Sequence[Listener] = (), ready: Callable[[], None] = lambda: None
+) -> tuple[Result, str | None]:
+    """The answer, and a warning where the gate's threshold was chosen for other models. ``listeners`` hear of everything as it
+    happens; ``ready`` is called when model and index are open. Raises what opening and asking raise."""
+    with spending(budget):
+        async with opened([plan]) as found:
+            method, doubtful = found.method(plan.methods[0]), uncalibrated(plan, found)
+            ready()
+            return await ask_method(plan, found, method, question, listeners), doubtful

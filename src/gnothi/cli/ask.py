@@ -122,8 +122,8 @@ def _one(
     as_json: bool,
     trace: bool,
 ) -> None:
-    from gnothi.api.ask import ask_once, plan_of
     from gnothi.api.given import as_question
+    from gnothi.api.rag import ask_once, plan_of
 
     question = as_question(text, choices)
     plan = plan_of(sources.request(None if method is None else [method], thresholds), seed)

@@ -11,8 +11,7 @@ import click
 
 from gnothi.calibration.source import PANEL, replay_of
 from gnothi.cli import options
-from gnothi.cli.running import SOME_FAILED
-from gnothi.cli.spending import say_charges, stoppable
+from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.files import meant
 
@@ -263,9 +262,9 @@ def calibrate(
             raise InvalidInput(
                 "no reliability diagram: got (almost) only right or wrong answers, expected at least ten of each."
             )
-        from gnothi.report.figures.reliability import save
+        from gnothi.report.figures.scores import save_reliability
 
-        save(chosen.probabilities, f"{source.signal} on {source.dataset}", plot)
+        save_reliability(chosen.probabilities, f"{source.signal} on {source.dataset}", plot)
     if as_json:
         terminal.print_json(jsonable(file.as_dict(found)))
     else:

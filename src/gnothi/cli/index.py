@@ -16,8 +16,7 @@ import click
 
 from gnothi.cli import contents, graph_index, options
 from gnothi.cli.building import UNFINISHED, end, progress, unread
-from gnothi.cli.groups import Group
-from gnothi.cli.saying import say
+from gnothi.cli.saying import Group, say
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from gnothi.events import Event, UnknownKeys, listen
 from gnothi.graph.registry import open_graph

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gnothi.cli import options
-from gnothi.cli.groups import Group
-from gnothi.cli.saying import say
+from gnothi.cli.saying import Group, say
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.report.terminal import console as terminal
 

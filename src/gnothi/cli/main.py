@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import click
 
 from gnothi.cli import signals
-from gnothi.cli.groups import Group
-from gnothi.cli.saying import say
+from gnothi.cli.saying import Group, say
 from gnothi.cli.signals import INTERRUPTED
 from gnothi.errors import GnothiError, ResourceUnavailable
 from gnothi.naming import on_the_command_line

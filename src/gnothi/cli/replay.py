@@ -78,7 +78,7 @@ def replay(
         for number, (found, name) in enumerate(zip(documents, titles, strict=True)):
             if number:
                 click.echo()
-            gates_table.show(screen, found, name)
+            gates_table.show_gates(screen, found, name)
         for line in written:
             click.echo(line)
     for found, name in zip(documents, titles, strict=True):
@@ -98,7 +98,7 @@ def learn(
     """What a gate of all signals comes to on questions that it did not learn from."""
     from gnothi.calibration import learned
     from gnothi.report.terminal import console as terminal
-    from gnothi.report.terminal import learned_table
+    from gnothi.report.terminal import gates_table
 
     found = learned.learn(reading.all(files), reading.all(judged), prices)
     if plot is not None:
@@ -116,7 +116,7 @@ def learn(
     for number, one in enumerate(found):
         if number:
             click.echo()
-        learned_table.show(screen, one)
+        gates_table.show_learned(screen, one)
     if html is not None:
         click.echo(f"page: {html}")
 
@@ -126,7 +126,7 @@ def learn_gate(
 ) -> None:
     """Write the gate that runs of the method ``cascade`` teach. Raises as ``gnothi.training.gate.train``."""
     from gnothi.report.terminal import console as terminal
-    from gnothi.report.terminal import learned_table
+    from gnothi.report.terminal import gates_table
     from gnothi.training.gate import train
 
     found = train(runs, out, prices, metric, never, targets)
@@ -135,7 +135,7 @@ def learn_gate(
         return
     screen = terminal.console()
     for one in found.other:
-        learned_table.show(screen, one)
+        gates_table.show_learned(screen, one)
         click.echo()
     for what, kept in (("harm among answers taken from evidence", found.harm), ("errors among answers given", found.errors)):
         if kept is not None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gnothi.cli import options
-from gnothi.cli.running import SOME_FAILED
+from gnothi.cli.running import SOME_FAILED, spending
 from gnothi.cli.saying import say
-from gnothi.cli.spending import spending
 from gnothi.errors import InvalidSetting
 
 if TYPE_CHECKING:

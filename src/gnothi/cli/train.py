@@ -11,8 +11,7 @@ import click
 
 from gnothi.api.train import KINDS, STAGED
 from gnothi.cli import options
-from gnothi.cli.running import SOME_FAILED
-from gnothi.cli.spending import say_charges, stoppable
+from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.report.terminal import console as terminal
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gnothi import events
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured, Signal
-from gnothi.signals.comparison import Comparison
+from gnothi.signals.drawing import Comparison
 from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt
 

@@ -144,7 +144,7 @@ class Probes:
 def _right(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, documents: list[list[Segment]]) -> float:
     import torch
 
-    from gnothi.lab.packing import encode
+    from gnothi.lab.tokenizer import encode
 
     rows = encode(tokenizer, documents)
     width = max(len(ids) for ids, _ in rows)

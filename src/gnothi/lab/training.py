@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-    from gnothi.lab.packing import Batch
+    from gnothi.lab.tokenizer import Batch
 
 
 DIGITS = 3
@@ -152,7 +152,7 @@ def build_model(recipe: Recipe, world: World, tokenizer: PreTrainedTokenizerFast
 
 def batch_of_step(recipe: Recipe, world: World, tokenizer: PreTrainedTokenizerFast, step: int) -> Batch:
     """The training batch of a step: a function of recipe and step alone, so that a resumed run sees the same data."""
-    from gnothi.lab.packing import encode, pack
+    from gnothi.lab.tokenizer import encode, pack
 
     mix = FIRST_STAGE if step < recipe.first_stage * recipe.steps else Mix()
     curriculum = Curriculum(world, mix, seed=recipe.seed * 1_000_003 + step)

@@ -18,7 +18,7 @@ from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings, setting
 from gnothi.protocols import Count, LanguageModel, Retriever
-from gnothi.retrieval.counting import counter
+from gnothi.retrieval.results import counter
 from gnothi.signals.kinds.cooccurrence import Cooccurrence
 from gnothi.signals.kinds.entity_frequency import EntityFrequency, mean_count
 from gnothi.signals.names import pairs, runs_of_names

@@ -26,7 +26,7 @@ from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured, Signal
-from gnothi.signals.comparison import Comparison
+from gnothi.signals.drawing import Comparison
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName
 from gnothi.signals.replies import says_nothing

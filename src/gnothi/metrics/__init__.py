@@ -1,15 +1,12 @@
-"""Metrics of one answer against the gold answers, each in its own file; ``METRICS`` is what a row is scored with."""
+"""Metrics of one answer against the gold answers; ``METRICS`` is what a row is scored with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gnothi.metrics.accuracy import accuracy, contained
-from gnothi.metrics.choice import chosen
-from gnothi.metrics.exact_match import exact_match
-from gnothi.metrics.f1 import f1
-from gnothi.metrics.normalise import normalise
-from gnothi.metrics.refusal import refuses
+from gnothi.metrics.accuracy import accuracy, chosen, contained
+from gnothi.metrics.forms import refuses
+from gnothi.metrics.normalise import exact_match, f1, normalise
 
 Metric = Callable[[str, Sequence[str]], float]
 

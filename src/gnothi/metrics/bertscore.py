@@ -9,7 +9,7 @@ from typing import Any
 from gnothi.errors import InvalidInput, MissingDependency, ModelUnavailable
 from gnothi.filtering.encoders import LEXICAL
 from gnothi.filtering.likeness import Likeness
-from gnothi.metrics.f1 import f1
+from gnothi.metrics.normalise import f1
 
 
 def open_likeness(spec: str) -> Likeness:

@@ -7,8 +7,7 @@ import string
 import unicodedata
 from collections.abc import Sequence
 
-from gnothi.metrics.exact_match import exact_match
-from gnothi.metrics.normalise import ARTICLES, normalise
+from gnothi.metrics.normalise import ARTICLES, exact_match, normalise
 
 _KINDS = {
     "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63",

@@ -14,7 +14,12 @@ from gnothi.registry import BUILT_IN, Entry, Registry
 from gnothi.schemes import split
 
 MODELS: Registry[ModelScheme] = Registry(
-    "model", "gnothi.models", home="gnothi.models.kinds", attribute="SCHEME", adapt=as_model_scheme
+    "model",
+    "gnothi.models",
+    home="gnothi.models.kinds",
+    attribute="SCHEME",
+    also={name: f"gnothi.models.kinds.openai:{name.upper()}" for name in ("azure", "lmstudio", "ollama")},
+    adapt=as_model_scheme,
 )
 HERE = "transformers"
 """The scheme of what has none."""

@@ -13,9 +13,8 @@ import numpy as np
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, PromptTooLong
-from gnothi.models.rendering import Begun, Chat, make_renderer
+from gnothi.models.rendering import Begun, Chat, EscapeSpecialTokens, make_renderer
 from gnothi.models.settings import HereSettings
-from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.models.templates import Template
 from gnothi.models.thoughts import begun, tell_apart
 from gnothi.models.wrappers import Wrapper

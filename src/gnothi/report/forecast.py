@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gnothi.errors import InvalidInput
 from gnothi.report.costs import MILLION, Prices
-from gnothi.runs.pace import Pace
+from gnothi.runs.folder import Pace
 from gnothi.runs.rows import Row, group
 from gnothi.stats.intervals import Interval, mean, mean_interval
 

@@ -34,7 +34,7 @@ class Refusal:
     """``accuracy`` is that of the answerable questions, ``refused_answerable`` the share of them that was refused.
 
     ``precision``, ``recall`` and ``f1`` are those of refusing, unanswerable questions being the positive class: the measure of
-    SelfAware (Yin et al. 2023), which finds refusals by sentence similarity where we look for words (``metrics.refusal``).
+    SelfAware (Yin et al. 2023), which finds refusals by sentence similarity where we look for words (``metrics.forms``).
     """
 
     n: int

@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 from gnothi import events
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Count, Retriever
-from gnothi.retrieval.counting import counter
 from gnothi.retrieval.filters import Filters
+from gnothi.retrieval.results import counter
 from gnothi.types import ScoredPassage
 
 _SHOWN = 20

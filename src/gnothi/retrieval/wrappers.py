@@ -11,10 +11,9 @@ from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.own_code import running
 from gnothi.protocols import Count, KnowledgeGraph, Reranker, Retriever
-from gnothi.retrieval.counting import counter
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.results import check_k, ranked
+from gnothi.retrieval.results import check_k, counter, ranked
 from gnothi.types import Mention, Neighbourhood, Passage, ScoredPassage
 
 _SHOWN = 100

@@ -1,19 +1,21 @@
-"""A run on disk: what was asked for, each row as it was finished, the events behind it, the summary.
+"""A run on disk: what was asked for, each row as it was finished, the events behind it, the summary, how fast it went.
 
 ``config.toml`` fully resolved settings; ``rows.jsonl`` and ``events.jsonl`` grow by one line per finished question and method
 and survive SIGKILL (a torn last line is cut off when the run goes on); ``summary.json`` is written at the end. Where a
 question was tried twice, the later line counts; a finished run holds one row per question and method, in order.
+``pace.jsonl`` gets a line each time questions were asked; what is killed leaves none.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gnothi.config import to_toml
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.runs.journal import (
     COMPUTED,
     CONFIG,
@@ -23,6 +25,7 @@ from gnothi.runs.journal import (
     PRECISION,
     VERSION,
     Journal,
+    as_line,
     claim,
     read_config,
     read_lines,
@@ -144,3 +147,41 @@ def every_event(path: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
     for _, data in read_lines(path / "events.jsonl"):
         events = data.get("events")
         yield (str(data.get("method", "")), str(data.get("question_id", ""))), events if isinstance(events, list) else []
+
+
+PACES = "pace.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """In ``seconds`` of the clock, opening left out, ``answers`` came that took ``tokens``, read and written; ``under_way``
+    many questions were asked at a time, by so many ``processes``."""
+
+    seconds: float
+    answers: int
+    tokens: float
+    under_way: int
+    processes: int = 1
+
+
+def note(run: Path, pace: Pace) -> None:
+    with (run / PACES).open("a", encoding="utf-8") as file:
+        file.write(as_line(asdict(pace)))
+
+
+def paces(run: Path) -> list[Pace]:
+    """All of a run; none where it was never timed. Raises InvalidInput for a line that is none."""
+    if not (run / PACES).is_file():
+        return []
+    return [_pace(data, place) for place, data in read_lines(run / PACES)]
+
+
+def _pace(data: Mapping[str, Any], place: str) -> Pace:
+    try:
+        found = Pace(**{key: data[key] for key in Pace.__slots__})
+        fine = found.seconds > 0 and found.answers >= 0 and found.tokens >= 0 and found.processes >= 1
+    except (KeyError, TypeError):
+        fine = False
+    if not fine:
+        raise InvalidInput(f"{place}: expected seconds, answers, tokens, under_way and processes of a run, got {data!r:.80}.")
+    return found

@@ -21,7 +21,7 @@ Open = Callable[[], AbstractAsyncContextManager[Mapping[str, Any]]]
 """Opens what is asked, by name: methods, say. It is called in every worker, so it must be a function of a module, or a
 ``partial`` of one."""
 Ask = Callable[[str, Any, Question], Awaitable[R]]
-"""Asks what is open under the name a question, in the worker: ``runs.outcomes.outcome`` with a seed, say. As ``Open``."""
+"""Asks what is open under the name a question, in the worker: ``runs.runner.outcome`` with a seed, say. As ``Open``."""
 Asked = tuple[int, str, Question]
 """A number of the asker's, what is asked, and the question."""
 Answered = tuple[int, Any]

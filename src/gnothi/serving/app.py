@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from gnothi.serving import telemetry
 from gnothi.serving.access import Access
@@ -24,19 +24,36 @@ from gnothi.serving.feedback import Feedback
 from gnothi.serving.keys import Keys
 from gnothi.serving.links import Links
 from gnothi.serving.metrics import Metrics, Room
-from gnothi.serving.routes import chat, feedback, health, mcp, models, page, responses, search_and_know
+from gnothi.serving.routes import chat, mcp, models, page, plain_json, responses
 from gnothi.serving.service import Service
 from gnothi.serving.settings import ServerSettings
+
+
+def _health(context: Context) -> Sequence[BaseRoute]:
+    """Whether the server lives, whether it takes questions, and its numbers for Prometheus."""
+
+    async def health(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def ready(_: Request) -> Response:
+        closing = context.room.closing
+        return JSONResponse({"status": "stopping" if closing else "ready"}, 503 if closing else 200)
+
+    async def metrics(_: Request) -> Response:
+        content, kind = context.metrics.text()
+        return Response(content, headers={"content-type": kind})
+
+    return [Route("/healthz", health), Route("/readyz", ready), Route("/metrics", metrics)]
+
 
 PARTS: list[Callable[[Context], Sequence[BaseRoute]]] = [
     models.routes,
     chat.routes,
     responses.routes,
-    search_and_know.routes,
-    feedback.routes,
+    plain_json.routes,
     mcp.routes,
     page.routes,
-    health.routes,
+    _health,
 ]
 """Further parts are added here: each gives the routes of its own."""
 LIFESPANS: list[Callable[[Context], AbstractAsyncContextManager[Any]]] = [mcp.lifespan]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Enum, Gauge
 
-from gnothi.calibration.drifting import Drifting
-from gnothi.calibration.live import gated
+from gnothi.calibration.live import Drifting, gated
 from gnothi.filtering.learned import LearnedGate
 from gnothi.serving.service import Done, Service, SetUp
 

@@ -31,7 +31,7 @@ from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Plan, form_of
 from gnothi.session.resources import Key
 from gnothi.session.watch import Watch
-from gnothi.signals.comparison import KIND
+from gnothi.signals.drawing import KIND
 from gnothi.signals.registry import SECTION
 from gnothi.signals.stopping import COLLECTING, groups
 from gnothi.signals.stopping import KEY as STOPPING

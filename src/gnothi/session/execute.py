@@ -15,11 +15,9 @@ from gnothi.errors import RunStopped
 from gnothi.methods.planned import name_of
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.report.summary import Summary, summarise
-from gnothi.runs.folder import RunFolder
-from gnothi.runs.outcomes import Outcome, outcome
-from gnothi.runs.pace import Pace, note
+from gnothi.runs.folder import Pace, RunFolder, note
 from gnothi.runs.rows import Row
-from gnothi.runs.runner import CONCURRENCY, Answer, Work, here, run
+from gnothi.runs.runner import CONCURRENCY, Answers, Outcome, Work, here, outcome, run
 from gnothi.session.plan import Plan
 from gnothi.session.progress import Progress
 from gnothi.session.record import record
@@ -142,7 +140,7 @@ def _timed(runs: Sequence[Run], under_way: int, processes: int) -> Iterator[None
                 note(one.folder.path, Pace(round(shared, 3), len(rows), count, under_way, processes))
 
 
-def _work(one: Run, answer: Answer, progress: Progress) -> Work:
+def _work(one: Run, answer: Answers, progress: Progress) -> Work:
     async def heard(method: str, question: Question) -> Outcome:
         with progress.listening(one, method):
             return await answer(method, question)
@@ -152,7 +150,7 @@ def _work(one: Run, answer: Answer, progress: Progress) -> Work:
     return Work(heard, names, plan.questions.questions, one.folder, plan.execution.max_failures, told)
 
 
-async def _named(answer: Answer, place: int, method: str, question: Question) -> Outcome:
+async def _named(answer: Answers, place: int, method: str, question: Question) -> Outcome:
     """The answer of the method of the run in that place, in a row that bears the method's name."""
     found = await answer(label(place, method), question)
     return replace(found, row=replace(found.row, method=method))
@@ -161,7 +159,7 @@ async def _named(answer: Answer, place: int, method: str, question: Question) ->
 @contextlib.asynccontextmanager
 async def _answering(
     runs: Sequence[Run], processes: int, have: Mapping[Key, Any] | None, warn: Callable[[str], None]
-) -> AsyncIterator[tuple[Answer, Models]]:
+) -> AsyncIterator[tuple[Answers, Models]]:
     today = date.today().isoformat()  # the same for all workers
     plans = [one.plan.in_precision(one.folder.precision).on_date(one.folder.date or today) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes

@@ -16,9 +16,8 @@ from typing import Any, Protocol, TypeVar
 from gnothi.errors import InvalidInput, MissingDependency
 from gnothi.files import home_expanded
 from gnothi.models.engine.loading import Declaration, load, no_progress_bars
-from gnothi.models.rendering import Renderer, make_renderer
+from gnothi.models.rendering import EscapeSpecialTokens, Renderer, make_renderer
 from gnothi.models.settings import HereSettings, ModelSettings
-from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.models.wrappers import demonstrated, untitled
 from gnothi.prompts.sets import SHIPPED
 from gnothi.runs.journal import replace_file

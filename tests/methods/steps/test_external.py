@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.filtering.utility import best
-from gnothi.methods.steps.external import candidates, in_turn, shown
+from gnothi.methods.iekr import candidates, in_turn, shown
 from gnothi.methods.steps.reflection import Subject
 from gnothi.testing.retriever import ListedGraph
 from gnothi.types import Fact

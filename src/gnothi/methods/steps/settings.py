@@ -11,7 +11,7 @@ from gnothi.methods.steps.chain import reread
 from gnothi.methods.steps.extraction import EXTRACTIONS, Extraction, ExtractionName
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.retrieval.counting import counter
+from gnothi.retrieval.results import counter
 from gnothi.signals import registry as signals
 from gnothi.signals.base import Sampling, Signal
 from gnothi.signals.entailment import Entailment

@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible API."""
+"""Models behind an OpenAI-compatible API: OpenAI's own, and servers whose address is known."""
 
 from __future__ import annotations
 
@@ -39,4 +39,23 @@ def _open(name: str, argument: str, _: str, settings: RemoteSettings) -> Languag
 SCHEME = remote_scheme(
     "openai",
     {"openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, a gateway (docs/how-to/use-an-api.md)"},
+)
+
+AZURE = remote_scheme(
+    "azure",
+    {
+        "azure:NAME": "a deployment of Azure OpenAI, at AZURE_OPENAI_ENDPOINT with the key in AZURE_OPENAI_API_KEY; "
+        "OPENAI_API_VERSION, where it is set, chooses the older addresses"
+    },
+    AzureSettings,
+)
+LMSTUDIO = remote_scheme(
+    "lmstudio",
+    {"lmstudio:NAME": "a model that LM Studio serves, at 127.0.0.1:1234 unless model.base_url says otherwise"},
+    LMStudioSettings,
+)
+OLLAMA = remote_scheme(
+    "ollama",
+    {"ollama:NAME": "a model that Ollama serves, at 127.0.0.1:11434 unless model.base_url says otherwise"},
+    OllamaSettings,
 )

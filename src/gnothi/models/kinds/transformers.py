@@ -6,9 +6,9 @@ from typing import Any
 
 from gnothi.models.batched import Backend, Batched
 from gnothi.models.places import PACKAGED
+from gnothi.models.rendering import EscapeSpecialTokens
 from gnothi.models.scheme import LAB, LAB_READER, ModelScheme, check_folder, folder_of
 from gnothi.models.settings import ModelSettings
-from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.models.thinking import renderer_of, thinking_first
 from gnothi.models.wrappers import Calibrated
 from gnothi.protocols import LanguageModel

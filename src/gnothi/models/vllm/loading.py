@@ -19,8 +19,8 @@ from gnothi.models.engine.loading import (
 )
 from gnothi.models.generation_config import told as not_followed
 from gnothi.models.places import locate
+from gnothi.models.rendering import EscapeSpecialTokens
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
-from gnothi.models.special_tokens import EscapeSpecialTokens
 from gnothi.models.thinking import renderer_of
 from gnothi.models.vllm.backend import SHUTDOWN, VLLMBackend
 from gnothi.models.vllm.worker import EXTENSION

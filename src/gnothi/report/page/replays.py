@@ -12,7 +12,7 @@ from gnothi.calibration.compare import Compared, Gates
 from gnothi.calibration.learned_records import Learned
 from gnothi.calibration.replay import Replay, Scores
 from gnothi.report.document import MethodPoint, Reliability, reliability_of
-from gnothi.report.figures import frontier, learned, reliability, scores
+from gnothi.report.figures import frontier, learned, scores
 from gnothi.report.figures.drawing import Picture, Styles
 from gnothi.report.page.html import View, drawn
 from gnothi.report.page.html import write as write_views
@@ -95,7 +95,7 @@ def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
         numbers=Numbers(found.file, gates, _ends(found), found.warnings, curves),
         pictures={
             "gates": drawn(frontier.picture(name, gates, points, styles)),
-            "signals": drawn(*measured, reliability.picture(name, best, styles)),
+            "signals": drawn(*measured, scores.reliability(name, best, styles)),
         },
     )
 
@@ -128,7 +128,7 @@ def _scores(name: str, signal: Scores, gates: Gates) -> Picture | None:
     thresholds = [found.replayed.threshold * signal.sign] if found.replayed else []
     label = signal.name if signal.sign > 0 else f"minus {signal.name}"
     measured = found.auroc, found.interval
-    return scores.picture(name, signal.name, label, *_known(signal), f"{signal.truth} was", measured, thresholds)
+    return scores.distribution(name, signal.name, label, *_known(signal), f"{signal.truth} was", measured, thresholds)
 
 
 def _questions(replay: Replay) -> Iterable[Line]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gnothi.calibration.verdicts import Truth, paired_scores, truth
 from gnothi.config import as_text
 from gnothi.report.document import Document, document
-from gnothi.report.figures import frontier, methods, reliability, scores
+from gnothi.report.figures import frontier, methods, scores
 from gnothi.report.figures.drawing import Picture, Styles
 from gnothi.report.page.html import View, drawn, page, questions, write
 from gnothi.report.sections import Section, name_all
@@ -59,7 +59,7 @@ def _view(name: str, section: Section, found: Document, title: str, limit: int, 
         pictures={
             "reached": drawn(methods.reached(name, found.methods)),
             "gates": drawn(line, methods.search_errors(name, found.methods)),
-            "signals": drawn(*gated, reliability.picture(name, found.reliability, styles)),
+            "signals": drawn(*gated, scores.reliability(name, found.reliability, styles)),
             "selective": drawn(methods.risk(name, found.selective, styles)),
             "costs": drawn(methods.spending(name, found, styles), methods.quality(name, found, styles)),
         },
@@ -75,4 +75,4 @@ def _scores(name: str, method: Method, rows: Sequence[Row], known: Truth) -> Pic
         return None
     asked = "familiarity says" if known.source == "familiarity" else f"{known.source} was"
     measured = gate.auroc, gate.interval
-    return scores.picture(name, method.method, gate.signal, *paired_scores(rows, known), asked, measured, gate.thresholds)
+    return scores.distribution(name, method.method, gate.signal, *paired_scores(rows, known), asked, measured, gate.thresholds)

@@ -1,17 +1,22 @@
-"""What gates come to, on a terminal."""
+"""What gates come to, on a terminal: those of single signals, and a learnt one, with what it looks at and why it did what it
+did with one question."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gnothi.calibration.compare import Compared, Gates
+from gnothi.calibration.learned import AFTER, BEFORE, CASCADE
+from gnothi.calibration.learned_records import Example, Learned, Reached, Shown
 from gnothi.report import tables
-from gnothi.report.numbers import between, counted, share
+from gnothi.report.numbers import between, counted, percent, share, signed
 from gnothi.report.terminal.console import paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console
+
 
 _NOTES = """AUROC: does the signal tell where {truth} is wrong? threshold: best for accuracy{priced} on all questions (retrieve
 above it, or below where marked <). acc., retr., gap closed: each threshold is judged on questions that it was not chosen on
@@ -19,7 +24,7 @@ above it, or below where marked <). acc., retr., gap closed: each threshold is j
 these very questions. Below: 95 % intervals."""
 
 
-def show(console: Console, found: Compared, title: str) -> None:
+def show_gates(console: Console, found: Compared, title: str) -> None:
     """Under the ``title``: never, always and oracle; a row per signal; what was replayed."""
     gates = found.gates
     ends = ", ".join(
@@ -65,3 +70,75 @@ def _not_measured(gates: Gates) -> Iterator[str]:
                 f"{', '.join(names)}: no score for {number} of {counted(gates.n, 'question')} (nothing could be measured, or "
                 "there was no answer to measure). They count as the least certain, so every gate retrieves for them."
             )
+
+
+SHOWN = 8
+"""Weights of a step; JSON has all."""
+_TEXT = 200  # characters of an answer
+_LEARNT = """acc.: right answers. searches: share of questions searched for. gain: of accuracy, less what searches{costs} cost,
+over the better of never and always, with its 95 % interval. {ways} {best}"""
+_WAYS = {
+    BEFORE: "searches where evidence is worth its price, and believes it.",
+    AFTER: "always searches, and chooses between the two answers.",
+    CASCADE: "each only where it is worth its price.",
+}
+_BEST = "The best signal's threshold was chosen on other questions of the same file."
+
+
+def show_learned(console: Console, found: Learned) -> None:
+    """Ends and ways; the weights of each step; one question's way through them."""
+    of = ", ".join(found.learnt_on) or "the other questions of the file, five parts in turn"
+    ends = found.ends
+    paragraph(
+        console,
+        f"{found.dataset}: {counted(found.n, 'question')}, {found.metric}; learnt on {of}. Evidence helps "
+        f"{percent(ends.helped)} of them and harms {percent(ends.harmed)}. A search costs {found.prices.search:g} right "
+        f"answers, a wrong answer {found.prices.wrong:g}.",
+    )
+    tables.ways(found).show(console)
+    prices = found.prices
+    costs = "".join(f", {what}" for what, price in (("tokens", prices.tokens), ("wrong answers", prices.wrong)) if price)
+    ways = " ".join(f"{way}: {meaning}" for way, meaning in _WAYS.items())
+    notes = _LEARNT.format(costs=costs, ways=ways, best=_BEST if found.best_signal else "")
+    paragraph(console, " ".join(notes.split()), "dim")
+    if found.tokens:
+        took = ", ".join(f"{stage} {tokens:.0f}" for stage, tokens in found.tokens.items() if tokens)
+        paragraph(console, f"Tokens that a question took at each stage: {took}.", "dim")
+    for step in found.steps:
+        _weights(console, step)
+    if found.example is not None:
+        _example(console, found.example)
+
+
+def _weights(console: Console, step: Shown) -> None:
+    weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
+    needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
+    told = "" if weights else " No feature told anything on other questions: rates alone decide."
+    console.print()
+    paragraph(console, f'Known at "{step.stage}": {needed}.{told}')
+    if weights:
+        tables.weights(weights).show(console)
+
+
+def _example(console: Console, example: Example) -> None:
+    console.print()
+    paragraph(console, f"For example: {example.question}", "bold")
+    for whose, text, right in (
+        ("memory", example.memory, example.memory_right),
+        ("evidence", example.evidence, example.evidence_right),
+    ):
+        said = "(not recorded)" if text is None else textwrap.shorten(text, _TEXT, placeholder=" ...")
+        paragraph(console, f"{whose} says ({'right' if right else 'wrong'}): {said}")
+    for step in example.steps:
+        paragraph(console, _reached(step))
+    paragraph(console, f"so it takes: {example.takes}")
+
+
+def _reached(step: Reached) -> str:
+    verdict = "yes" if step.goes_on else "no"
+    reasons = ", ".join(f"{one.feature} = {one.value:.3g} ({signed(one.pull, 2)})" for one in step.reasons)
+    because = f"; for evidence (+) and against (−): {reasons}" if reasons else ""
+    return (
+        f"{step.stage}: evidence helps with {percent(step.helped)}, harms with {percent(step.harmed)}; a gain above "
+        f"{step.needed:.3g} is needed: {verdict}{because}"
+    )

@@ -10,10 +10,9 @@ from typing import Literal
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
 from gnothi.protocols import Count, Retriever
-from gnothi.retrieval.counting import counter
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.results import check_k, ranked
+from gnothi.retrieval.results import check_k, counter, ranked
 from gnothi.types import ScoredPassage
 
 _K = 60  # Cormack, Clarke and Buettcher (2009), section 2

@@ -16,8 +16,7 @@ from starlette.routing import BaseRoute, Route
 from gnothi.events import Decided, Listener, Searched, Usage
 from gnothi.serving import logs
 from gnothi.serving.answering import Work, streamed, whole
-from gnothi.serving.bodies import json_object
-from gnothi.serving.context import Context
+from gnothi.serving.context import Context, json_object
 from gnothi.serving.conversation import Asked, chat_request
 from gnothi.serving.failures import Refusal
 from gnothi.serving.service import Answered, SetUp

@@ -16,8 +16,7 @@ from starlette.routing import BaseRoute, Route
 from gnothi.events import Searched, Usage
 from gnothi.runs.rows import jsonable
 from gnothi.serving.answering import streamed, whole
-from gnothi.serving.bodies import json_object
-from gnothi.serving.context import Context
+from gnothi.serving.context import Context, json_object
 from gnothi.serving.conversation import response_request
 from gnothi.serving.failures import Refusal
 from gnothi.serving.routes.chat import Show, question, showing

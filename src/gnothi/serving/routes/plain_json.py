@@ -1,4 +1,5 @@
-"""``POST /v1/search`` and ``POST /v1/know``: what the index holds, and what the model knows, as plain JSON."""
+"""``POST /v1/search``, ``/v1/know`` and ``/v1/feedback``, as plain JSON: what the index holds, what the model knows, and
+whether an answer was right."""
 
 from __future__ import annotations
 
@@ -14,8 +15,7 @@ from gnothi.events import Event, UnknownKeys
 from gnothi.retrieval.filtering import unknown_keys
 from gnothi.runs.rows import jsonable
 from gnothi.serving.answering import whole
-from gnothi.serving.bodies import json_object
-from gnothi.serving.context import Context
+from gnothi.serving.context import Context, json_object
 from gnothi.serving.conversation import filters, question
 from gnothi.serving.failures import Refusal
 from gnothi.serving.service import SetUp
@@ -64,7 +64,20 @@ def routes(context: Context) -> Sequence[BaseRoute]:
         found = await whole(context, request, lambda said: context.service.know(setup, text, listeners=said))
         return JSONResponse(jsonable({"object": "knowledge", "model": setup.id} | found.as_dict()))
 
-    return [Route("/v1/search", search, methods=["POST"]), Route("/v1/know", know, methods=["POST"])]
+    async def feedback(request: Request) -> Response:
+        body = await json_object(request, context.settings.max_body)
+        if context.feedback is None:
+            raise Refusal(404, "This server takes no feedback: it was started without the setting server.feedback.")
+        answer_id, right = body.get("id"), body.get("right")
+        if not isinstance(answer_id, str) or not answer_id:
+            raise Refusal(400, "id: expected the id of an answer (gnothi.id).", param="id")
+        if not isinstance(right, bool):
+            raise Refusal(400, "right: expected true or false.", param="right")
+        judged = await context.feedback.judge(answer_id, right)
+        return JSONResponse({"object": "feedback", "id": judged.answer_id, "model": judged.setup, "right": judged.right})
+
+    parts = {"/v1/search": search, "/v1/know": know, "/v1/feedback": feedback}
+    return [Route(path, part, methods=["POST"]) for path, part in parts.items()]
 
 
 def _has_index(setup: SetUp) -> bool:
