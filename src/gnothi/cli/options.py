@@ -200,7 +200,8 @@ model = click.option(
     default="lab",
     show_default=True,
     metavar="lab|PATH|HUB-ID|openai:NAME",
-    help="The model: lab (built in), a folder or hub id, vllm:FOLDER|HUB-ID (under vLLM), or openai:NAME (behind an API).",
+    help="The model: lab (built in), smollm2, a folder, a GGUF file, a hub id, vllm:FOLDER|HUB-ID (under vLLM), or openai:NAME "
+    "(behind an API).",
 )
 method = click.option(
     "--method",
