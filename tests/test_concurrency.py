@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gnothi.concurrency import Batcher, Inbox, Job, gather, in_batches
+from gnothi.concurrency import Batcher, Inbox, Job, gather, hurried, in_batches
 from tests.messages import refused
 from tests.patience import PATIENCE
 
@@ -159,3 +159,13 @@ async def test_closing_cancels_what_waits_and_refuses_more() -> None:
     with refused(RuntimeError):
         await batcher.submit(3)
     await batcher.aclose()
+
+
+def test_what_is_asked_is_hurried_until_told_otherwise() -> None:
+    inbox: Inbox[str, str] = Inbox()
+    asked = [inbox.put("before")]
+    with hurried() as calm:
+        asked.append(inbox.put("first"))
+        calm()
+        asked.append(inbox.put("later"))
+    assert [job.hurried for job in [*asked, inbox.put("after")]] == [False, True, False, False]

@@ -80,17 +80,34 @@ class _Flag:
     def __init__(self) -> None:
         self.up = False
 
-    def put_up(self, _: object) -> None:
+    def put_up(self, _: object = None) -> None:
         self.up = True
+
+
+_calm: ContextVar[_Flag | None] = ContextVar("gnothi_calm", default=None)
+
+
+@contextlib.contextmanager
+def hurried() -> Iterator[Callable[[], None]]:
+    """What is asked of workers inside, by tasks started there too, is hurried until the function given is called: somebody
+    waits for the first decision. What is not may wait for it, for a while."""
+    flag = _Flag()
+    token = _calm.set(flag)
+    try:
+        yield flag.put_up
+    finally:
+        _calm.reset(token)
 
 
 class Job(Generic[Request, Result]):
     """A request that waits for its outcome. The worker calls ``finish`` once; later calls do nothing. ``turn``: lower ones may
-    go first (``in_turn``)."""
+    go first (``in_turn``); so may ``hurried`` ones."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.turn = _turn.get()
+        calm = _calm.get()
+        self.hurried = calm is not None and not calm.up
         self.future: concurrent.futures.Future[Result] = concurrent.futures.Future()
         self._flag = _Flag()
         self.future.add_done_callback(self._flag.put_up)

@@ -292,6 +292,7 @@ class TransformersBackend(ContinuousBackend):
         """A prompt that is read to be continued, in the same pass, has its states by the way: they come with a token of its."""
         job, ids, hooks = look
         inner: Job[Request, Result] = Job(Continue(request.prompt, 1, _ONE_TOKEN, request.hidden))
+        inner.hurried = job.hurried
 
         def pass_on(done: Future[Result]) -> None:
             failure = done.exception()

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from gnothi import methods
-from gnothi.concurrency import gather
+from gnothi.concurrency import gather, hurried
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.events import Event, Listener, Searched, UnknownKeys, listen, record
+from gnothi.events import Decided, Event, Listener, Searched, UnknownKeys, listen, record
 from gnothi.methods.planned import name_of
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.models import RemoteSettings
@@ -299,7 +299,13 @@ class Service:
         try:
             with ExitStack() as stack:
                 everyone: tuple[Listener, ...] = (seen.append, *watchers, *listeners)
-                for listener in everyone:
+                calm = stack.enter_context(hurried())
+
+                def decided(event: Event) -> None:
+                    if isinstance(event, Decided):
+                        calm()
+
+                for listener in (*everyone, decided):
                     stack.enter_context(listen(listener))
                 stack.enter_context(question_scope(setup.plan.execution.seed, QUESTION_ID))
                 found = await work()

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.concurrency import Inbox, Job
+from gnothi.concurrency import Inbox, Job, hurried
 from gnothi.errors import ModelUnavailable
 from gnothi.models.batched import Batched, Continue, Request, Result
 from gnothi.models.engine.engine import regroup
@@ -169,6 +169,37 @@ def test_newcomers_join_the_running_batch(
         # One arrives per step, and the longest takes 20: without joining there would be many times as many steps.
         assert backend._engine.steps <= len(REQUESTS) + 21
     assert not backend._engine.busy
+
+
+class Hurrying(Arrivals):
+    """An inbox where one request waits already, and another, which is hurried, arrives at every look into it."""
+
+    def __init__(self, calm: Request, requests: Sequence[Request]) -> None:
+        super().__init__(requests)
+        self.calm = self.put(calm)
+
+    def take(self) -> list[Job[Request, Result]]:
+        with hurried():
+            return super().take()
+
+
+def test_a_hurried_request_is_answered_before_what_came_earlier(build: Callable[..., TransformersBackend]) -> None:
+    backend, inbox = build(), Hurrying(Continue(PROMPTS[0], 3, WARM), [Continue(PROMPTS[1], 3, WARM)])
+    before: list[bool] = []
+    inbox.calm.future.add_done_callback(lambda _: before.append(inbox.jobs[0].settled))
+    backend.serve(inbox)
+    assert before == [True]
+
+
+def test_what_is_not_hurried_waits_a_limited_number_of_steps(build: Callable[..., TransformersBackend], path: str) -> None:
+    backend = build()
+    inbox = Hurrying(Continue(PROMPTS[0], 1, GREEDY), [Continue(PROMPTS[1], 1, LONG)] * 60)
+    ended: list[int] = []
+    inbox.calm.future.add_done_callback(lambda _: ended.append(backend._engine.steps))
+    backend.serve(inbox)
+    assert len(said([job.future.result() for job in inbox.jobs])) == 60
+    if path == "forked":
+        assert 16 <= ended[0] <= 16 + GREEDY.max_tokens
 
 
 def test_a_cancelled_request_leaves_the_batch_at_once(

@@ -112,3 +112,10 @@ class TestAModel:
         monkeypatch.setattr(packed, "Packed", Wrong)
         assert not pack(model)
         assert not is_packed(model)
+
+
+def test_few_kernels_and_little_computed_in_vain() -> None:
+    padded = {rows: packed._padded(rows) for rows in range(1, packed._MOST_ROWS + 1)}
+    assert len(set(padded.values())) <= 25
+    assert all(rows <= found <= packed._MOST_ROWS for rows, found in padded.items())
+    assert all(found <= 1.25 * rows for rows, found in padded.items() if rows > 256)

@@ -60,6 +60,8 @@ def regroup(branch: Numbers, feed: Numbers, count: int) -> tuple[Numbers, Number
 _FIRST, _PACE = 0.5, 0.25
 # Until the first of many requests is answered, pieces of the others' prompts are so much smaller.
 _FIRST_SHARE = 4
+# For so many steps at most, what nobody waits for at once is not begun while first decisions are made.
+_HELD = 16
 
 Member = tuple[Task, list[int]]
 """A task and the numbers of some of its samples."""
@@ -116,12 +118,17 @@ class Engine:
 
     def submit(self, task: Task) -> None:
         self._answered = self._answered and self.busy
+        task.came = self.steps
         self._wait(task, list(range(task.request.n)))
 
     def _wait(self, task: Task, samples: list[int]) -> None:
         for long in (False, True):
             if mine := [sample for sample in samples if self._is_long(task, sample) is long]:
-                insort(self._waiting, (task, mine), key=lambda member: member[0].job.turn // self.limits.questions)
+                insort(self._waiting, (task, mine), key=self._place)
+
+    def _place(self, member: Member) -> tuple[int, bool]:
+        job = member[0].job
+        return job.turn // self.limits.questions, not job.hurried
 
     def _is_long(self, task: Task, sample: int) -> bool:
         return sample in task.outgrown or self._network.frequencies.is_long(len(task.prompt))
@@ -212,12 +219,15 @@ class Engine:
         cached = self._path.cached_tokens
         limit = int(self._rows.limit.max(initial=0))
         samples, reading = len(self._rows), 0
+        hurry = any(task.job.hurried for task in self._rows.running)
         members: dict[tuple[int, ...], list[Member]] = {}
         while self._waiting and samples < most:
             task, numbers = self._waiting[0]
             if self._is_long(task, numbers[0]) is not self._network.frequencies.long:
                 break
             if members and not self._path.together and task.prompt not in members:
+                break
+            if hurry and not task.job.hurried and self.steps - task.came < _HELD:
                 break
             new = self._path.new_tokens(task.prompt) if task.prompt not in members else 0
             # Samples that start together share what they have in common, so a request is split only when it must be.
@@ -231,6 +241,7 @@ class Engine:
             if members and new and reading + new > piece:
                 break
             members.setdefault(task.prompt, []).append((task, numbers[:taken]))
+            hurry = hurry or task.job.hurried
             if numbers[0] == 0:
                 task.job.begin()
             samples, cached, reading = samples + taken, cached + more, reading + new

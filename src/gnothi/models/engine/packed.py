@@ -109,5 +109,5 @@ def _agrees(linear: nn.Linear) -> bool:
 
 def _padded(rows: int) -> int:
     """oneDNN makes a kernel for each number of rows and keeps it: a millisecond and half a megabyte. So few numbers must do."""
-    step = 1 if rows <= 8 else 8 if rows <= 64 else 32 if rows <= 256 else _MOST_ROWS // 2
+    step = 1 if rows <= 8 else 8 if rows <= 64 else 32 if rows <= 256 else 64
     return -(-rows // step) * step

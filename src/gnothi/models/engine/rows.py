@@ -26,6 +26,7 @@ class Task:
     ``hooks`` are the places to read the states from that the request names; ``states`` holds, for each of them, those of the
     samples. ``texts`` are the generations by their tokens: most samples of a model that is sure say the same. ``outgrown`` are
     samples that began as short texts and became long ones, for which a model has other frequencies: they begin again as such.
+    It came when the engine had done ``came`` steps.
     """
 
     job: Job[Request, Result]
@@ -33,6 +34,7 @@ class Task:
     prompt: tuple[int, ...]
     hooks: tuple[StateHook, ...]
     watch: StopWatch | None
+    came: int = 0
     generations: dict[int, Generation] = field(default_factory=dict)
     states: tuple[dict[int, NDArray[np.float32]], ...] = ()
     texts: dict[tuple[bool, bytes], Generation] = field(default_factory=dict)
