@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import tempfile
@@ -147,7 +148,8 @@ class Server:
 
 
 def arguments(program: str, file: str | Path, threads: int, slots: int, context: int, port: int) -> list[str]:
-    """Of a server with a context for each continuation, which keeps prompts in their slots and nowhere else."""
+    """Of a server with a context for each continuation, which keeps prompts in their slots and nowhere else. Behind ``program``
+    may stand flags of its own."""
     flags = {"--model": file, "--host": "127.0.0.1", "--port": port, "--threads": threads, "--threads-batch": threads}
     flags |= {"--parallel": slots, "--ctx-size": slots * context, "--cache-ram": 0}
-    return [program, "--no-kv-unified", "--no-warmup", *(str(part) for pair in flags.items() for part in pair)]
+    return [*shlex.split(program), "--no-kv-unified", "--no-warmup", *(str(part) for pair in flags.items() for part in pair)]

@@ -274,7 +274,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--without", action="append", default=[], choices=optional, help="leave one out (repeatable)")
     parser.add_argument("--polygraph", metavar="PYTHON", help="an interpreter that can import lm_polygraph")
     parser.add_argument("--batch", action="store_true", help="the library's generate_batch, too")
-    parser.add_argument("--llama", metavar="PROGRAM", help="llama.cpp's llama-server (`.ci/llama FOLDER` makes one)")
+    parser.add_argument("--llama", metavar="PROGRAM", help="llama.cpp's llama-server, and flags of its own")
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="measure time alone")
     parser.add_argument("--vllm", metavar="PYTHON", help="an interpreter that can import vllm")
     given = parser.parse_args(argv)

@@ -83,8 +83,8 @@ def test_a_file_holds_a_models_weights(half: bool, tmp_path: Path) -> None:
 
 
 def test_a_server_has_room_for_each_continuation() -> None:
-    flags = _llama.arguments("llama-server", "model.gguf", 2, 21, 304, 8080)
-    assert flags[0] == "llama-server"
+    flags = _llama.arguments("llama-server --no-repack", "model.gguf", 2, 21, 304, 8080)
+    assert flags[:2] == ["llama-server", "--no-repack"]
     assert flags[flags.index("--parallel") + 1] == "21"
     assert flags[flags.index("--ctx-size") + 1] == "6384"
     assert flags[flags.index("--threads-batch") + 1] == "2"
