@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shlex
@@ -103,6 +104,7 @@ class Server:
         self._log = Path(self._folder.name, "log")
         with self._log.open("w") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        atexit.register(self.close)
         try:
             self._wait()
             self.version = str(self._ask("/props")["build_info"])
@@ -136,6 +138,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
+        atexit.unregister(self.close)
         self._process.terminate()
         self._process.wait()
         self._folder.cleanup()
