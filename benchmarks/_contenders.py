@@ -12,15 +12,20 @@ import gc
 import json
 import os
 import sys
+import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
-from benchmarks._shared import VOCABULARY, Peak, give_back, own_mb, prompt_parts, prompt_text, small_model
+from benchmarks import _llama
+from benchmarks._shared import VOCABULARY, WORDS, Peak, Words, give_back, own_mb, prompt_text, real_model, small_model
 
 TOP_K, TOP_P = 50, 0.9
+DRAWN = {"samplers": ["top_k", "top_p", "temperature"], "temperature": 1.0, "top_k": TOP_K, "top_p": TOP_P}
+"""The same as llama.cpp's server is told it."""
 VLLM_MB = 12 * 1024
 """Beside the weights, what vLLM may take of a card for keys, values and its graphs: it takes it at once, needed or not."""
 
@@ -28,11 +33,17 @@ VLLM_MB = 12 * 1024
 class Contender(ABC):
     """``total`` and ``static`` tokens of prompt, ``tokens`` new ones, ``k`` samples."""
 
-    def __init__(self, model: Any, tokenizer: Any, total: int, static: int, tokens: int, k: int) -> None:
-        self.model, self.tokenizer, self.total, self.static, self.tokens, self.k = model, tokenizer, total, static, tokens, k
+    def __init__(self, model: Any, tokenizer: Any, settings: Mapping[str, Any]) -> None:
+        self.model, self.tokenizer, self.settings = model, tokenizer, settings
+        self.total, self.static, self.tokens, self.k = (settings[key] for key in ("total", "static", "tokens", "k"))
+        self.words = Words.of(tokenizer) if settings.get("folder") else WORDS
         self.parameters = sum(weights.numel() for weights in model.parameters())
 
     about = ""
+
+    def cpu_seconds(self) -> float:
+        """What it has used of processors so far."""
+        return time.process_time()
 
     def prepare(self, number: int) -> None:  # noqa: B027 - most have nothing to prepare
         """What is not timed before the prompt of that number."""
@@ -42,7 +53,7 @@ class Contender(ABC):
         """Answer a prompt never seen before; how many tokens each continuation has."""
 
     def text(self, number: int, variant: int = 0) -> str:
-        return prompt_text(*prompt_parts(self.total, self.static, number, variant))
+        return prompt_text(*self.words.parts(self.total, self.static, number, variant))
 
     def close(self) -> None:  # noqa: B027
         """Release what it holds."""
@@ -130,8 +141,6 @@ class VLLM(Contender):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        import tempfile
-
         from vllm import LLM, SamplingParams  # type: ignore[import-not-found,unused-ignore]
         from vllm import __version__ as version
 
@@ -151,6 +160,100 @@ class VLLM(Contender):
         drawn = self.sampling(n=self.k, temperature=1.0, top_k=TOP_K, top_p=TOP_P, max_tokens=self.tokens)
         outs = self.llm.generate([self.text(number)] * 2, [greedy, drawn], use_tqdm=False)
         return [len(one.token_ids) for out in outs for one in out.outputs]
+
+
+_PAGE = 32
+"""Tokens of a page of its cache: whole pages of the prompt are shared."""
+
+
+class Batch(Contender):
+    """The library's ``generate_batch``. Its requests are sampled alike, so the answer is one sample more."""
+
+    about = "the library's generate_batch: k + 1 samples of a prompt read once, no greedy one; without states"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        from transformers import ContinuousBatchingConfig, GenerationConfig
+
+        self.configured: Any = ContinuousBatchingConfig
+        make: Any = GenerationConfig
+        drawn = {"do_sample": True, "temperature": 1.0, "top_k": TOP_K, "top_p": TOP_P, "num_return_sequences": self.k + 1}
+        self.size = 0, 0
+        # An end token of -1 is none.
+        self.drawn = make(eos_token_id=-1, pad_token_id=self.tokenizer.pad_token_id, **drawn)
+
+    def run(self, number: int) -> list[int]:
+        ids = self.tokenizer(self.text(number))["input_ids"]
+        assert len(ids) == self.total
+        if (self.total, self.tokens) != self.size:
+            self.close()
+            self.size = self.total, self.tokens
+        self.drawn.max_new_tokens = self.tokens
+        # By default it takes more than half of the memory.
+        blocks = (self.k + 1) * (-(-(self.total + self.tokens) // _PAGE) + 1)
+        limits = self.configured(page_size=_PAGE, num_blocks=blocks, max_batch_tokens=max(self.total, 256))
+        more = {"continuous_batching_config": limits, "persistent_manager": True}
+        outs = self.model.generate_batch([ids], generation_config=self.drawn, **more)
+        return [len(out.generated_tokens) for out in outs.values()]
+
+    def close(self) -> None:
+        self.model.destroy_cached_continuous_batching_manager()
+
+
+_SERVERS: list[_llama.Server] = []
+"""The one that llama.cpp's contenders share."""
+
+
+class LlamaServer(Contender):
+    """A server of llama.cpp with the same weights: the GGUF file that the model was read from, or one written of the model."""
+
+    way = "greedy and n = k samples asked for at once"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        file = self.settings.get("gguf")
+        if not _SERVERS:
+            with tempfile.TemporaryDirectory() as folder:
+                written = Path(folder, "model.gguf")
+                if not file:
+                    _llama.write(self.model, written)
+                sizes = self.settings["threads"], self.k + 1, self.total + self.tokens + 64
+                _SERVERS.append(_llama.Server(self.settings["llama"], file or written, *sizes))
+        (self.server,) = _SERVERS
+        what = Path(file).name if file else f"the same weights in {str(self.model.dtype).removeprefix('torch.')}"
+        self.about = f"llama.cpp's server {self.server.version} with {what}: {self.way}; without states, which it does not give"
+
+    def cpu_seconds(self) -> float:
+        return super().cpu_seconds() + self.server.cpu_seconds()
+
+    def run(self, number: int) -> list[int]:
+        return self._measure(number, 0)
+
+    def _measure(self, number: int, variant: int) -> list[int]:
+        ids = self.tokenizer(self.text(number, variant))["input_ids"]
+        assert len(ids) == self.total
+        with ThreadPoolExecutor(1) as other:
+            greedy = other.submit(self.server.complete, ids, self.tokens, {"samplers": ["top_k"], "top_k": 1})
+            drawn = self.server.complete(ids, self.tokens, DRAWN, self.k)
+        return [len(tokens) for tokens in (*greedy.result(), *drawn)]
+
+    def close(self) -> None:
+        self.server.close()
+
+
+class LlamaServerWarm(LlamaServer):
+    way = "the same, after another prompt with the same static part was answered"
+
+    def prepare(self, number: int) -> None:
+        self._measure(number, 1)
+
+
+class LlamaServerAlike(LlamaServer):
+    way = "n = k + 1 samples of a prompt read once, no greedy one"
+
+    def _measure(self, number: int, variant: int) -> list[int]:
+        ids = self.tokenizer(self.text(number, variant))["input_ids"]
+        return [len(tokens) for tokens in self.server.complete(ids, self.tokens, DRAWN, self.k + 1)]
 
 
 class Ours(Contender):
@@ -187,7 +290,7 @@ class Ours(Contender):
         from gnothi.signals.kinds.gram import gram_uncertainty
         from gnothi.types import Decoding, Prompt, StateSpec, Task
 
-        instruction, question = prompt_parts(self.total, self.static, number, variant)
+        instruction, question = self.words.parts(self.total, self.static, number, variant)
         prompt = Prompt(Task("answer", instruction), question)
         drawn = Decoding(self.tokens, 1.0, TOP_K, TOP_P)
         greedy, samples = await both(
@@ -212,6 +315,10 @@ CONTENDERS: dict[str, type[Contender]] = {
     "library": Naive,
     "polygraph": Polygraph,
     "procedure": Procedure,
+    "generate_batch": Batch,
+    "llama.cpp": LlamaServer,
+    "llama.cpp, warm": LlamaServerWarm,
+    "llama.cpp, alike": LlamaServerAlike,
     "vllm": VLLM,
 }
 
@@ -228,22 +335,28 @@ def make(names: Sequence[str], settings: dict[str, Any]) -> dict[str, Contender]
     import torch
 
     torch.set_num_threads(settings["threads"])
-    shape = {key: settings[key] for key in ("layers", "hidden", "device", "llama3") if key in settings}
     # As `load_model` does: what the engine's thread computes with is made there.
     with ThreadPoolExecutor(1) as other:
-        model, tokenizer = other.submit(small_model, **shape).result()
-    sizes = [settings[key] for key in ("total", "static", "tokens", "k")]
-    return {name: CONTENDERS[name](model, tokenizer, *sizes) for name in names}
+        model, tokenizer = other.submit(_model, settings).result()
+    return {name: CONTENDERS[name](model, tokenizer, settings) for name in names}
+
+
+def _model(settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    if folder := settings.get("folder"):
+        return real_model(folder, settings["precision"])
+    shape = {key: settings[key] for key in ("layers", "hidden", "device", "llama3") if key in settings}
+    model, tokenizer = small_model(**shape)
+    return (model.bfloat16() if settings.get("precision") == "bfloat16" else model), tokenizer
 
 
 def measure(contender: Contender, number: int) -> dict[str, Any]:
     """Seconds of the wall and of the processors."""
     contender.prepare(number)
     _wait(contender)
-    began, cpu = time.perf_counter(), time.process_time()
+    began, cpu = time.perf_counter(), contender.cpu_seconds()
     lengths = contender.run(number)
     _wait(contender)
-    return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu, "lengths": lengths}
+    return {"seconds": time.perf_counter() - began, "cpu_seconds": contender.cpu_seconds() - cpu, "lengths": lengths}
 
 
 def measure_memory(contender: Contender, number: int) -> dict[str, Any]:

@@ -263,17 +263,53 @@ def small_model(layers: int = 8, hidden: int = 512, device: str = "cpu", llama3:
     return model.eval(), tokenizer
 
 
-def prompt_parts(total: int, static: int, static_seed: int, seed: int) -> tuple[str, str]:
-    """Instruction and question of a prompt of ``total`` tokens, the first ``static`` of which depend on ``static_seed`` alone.
+def real_model(folder: str, precision: str) -> tuple[Any, Any]:
+    """From a folder, and its tokenizer. Its end token is another special one, which it hardly says, so that continuations are
+    as long as is asked for."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    ``prompt_text`` of them has a beginning token, the instruction, ``Question:``, the question and ``Answer:``.
-    """
-    import numpy as np
+    auto: Any = AutoModelForCausalLM
+    model, tokenizer = auto.from_pretrained(folder, dtype=precision), AutoTokenizer.from_pretrained(folder)
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    added: Mapping[str, int] = tokenizer.get_added_vocab()
+    tokenizer.eos_token = max(added, key=added.__getitem__)
+    model.config.eos_token_id = model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    return model.eval(), tokenizer
 
-    def words(count: int, *key: int) -> str:
-        return " ".join(f"w{number}" for number in np.random.default_rng(key).integers(0, VOCABULARY - 6, count))
 
-    return words(static - 2, 1, static_seed), words(total - static - 1, 2, static_seed, seed)
+@dataclass(frozen=True)
+class Words:
+    """Those of which prompts are made, each one token; ``before`` and ``after`` are how many tokens more stand before the
+    question and behind it."""
+
+    known: Sequence[str]
+    before: int
+    after: int
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Words:
+        """Of a real model's tokenizer: small letters that are one token with a space before them and without."""
+        ids: Mapping[str, int] = tokenizer.get_vocab()
+        known = sorted(word for word in ids if word.isascii() and word.isalpha() and word.islower() and len(word) > 2)
+        known = [word for word in known if len(tokenizer(f" {word} {word}", add_special_tokens=False)["input_ids"]) == 2]
+        first, whole = known[0], len(tokenizer(prompt_text(known[0], known[0]))["input_ids"])
+        before = len(tokenizer(f"{first}\n\nQuestion:")["input_ids"]) - 1
+        return cls(known, before, whole - before - 2)
+
+    def parts(self, total: int, static: int, static_seed: int, seed: int) -> tuple[str, str]:
+        """Instruction and question of a prompt of ``total`` tokens, the first ``static`` of which depend on ``static_seed``
+        alone."""
+        import numpy as np
+
+        def words(count: int, *key: int) -> str:
+            return " ".join(self.known[number] for number in np.random.default_rng(key).integers(0, len(self.known), count))
+
+        return words(static - self.before, 1, static_seed), words(total - static - self.after, 2, static_seed, seed)
+
+
+WORDS = Words([f"w{number}" for number in range(VOCABULARY - len(_SPECIAL))], before=2, after=1)
+"""Of the model made on the spot: a beginning token and ``Question:``, and ``Answer:``."""
 
 
 def prompt_text(instruction: str, question: str) -> str:

@@ -1,15 +1,20 @@
-"""What do twenty samples with their hidden states cost beside one greedy answer? Against the library and LM-Polygraph.
+"""What do twenty samples with their hidden states cost beside one greedy answer? Against libraries and llama.cpp.
 
-    python -m benchmarks.uncertainty [--repeats 5] [--sizes 200:150,1500:1400] [--polygraph PYTHON] [--json]
+    python -m benchmarks.uncertainty [--repeats 5] [--sizes 200:150,1500:1400] [--polygraph PYTHON] [--llama PROGRAM]
+        [--model FILE.gguf] [--json]
 
-A random model is made on the spot; every contender answers the same prompts, none of which it has read before, and every
-continuation has the same length. Contenders are
+A random model is made on the spot, or a GGUF file is read (`--model`), whose end token is then one that it never says. Every
+contender answers the same prompts, none of which it has read before, and every continuation has the same length. Contenders are
   floor       one greedy generation by the library's `generate`: what everything is a multiple of
   ours        greedy and k samples with their states sent at once through the model protocol, and U of the states: cold, and
               warm after another prompt with the same static part
   library     greedy `generate`, then `generate(num_return_sequences=k, output_hidden_states=True)`
   polygraph   LM-Polygraph's sampling calculator and EigenScore estimator, run by --polygraph PYTHON, an interpreter in whose
               environment `lm-polygraph` is installed; without it `procedure`, a reproduction of what they do in our own words
+  generate_batch  k + 1 samples by the library's `generate_batch`, which samples all its requests alike; with --batch
+  llama.cpp   greedy and k samples by llama.cpp's server, run as --llama PROGRAM, without states: cold, warm after another
+              prompt with the same static part, and alike: k + 1 samples of a prompt read once. It gets the weights as a GGUF
+              file in the same precision, or the file of --model itself; its memory is not counted
   vllm        greedy and n = k samples by vLLM, without states, run by --vllm PYTHON; its memory is not counted
 Each runs in a process of its own (on a GPU ours share one with one model, and so do the library's); rounds are interleaved,
 each begun by another contender. In a round the quick ones (floor, ours) run --inner times and count with their median. Extra
@@ -31,6 +36,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks._shared import (
@@ -51,10 +57,13 @@ from benchmarks._shared import (
 OURS = ("ours, cold", "ours, warm")
 QUICK = ("floor", *OURS)
 OTHERS = ("library", "polygraph", "procedure")
+LLAMA = ("llama.cpp", "llama.cpp, warm", "llama.cpp, alike")
 # What issue 3 asks for, for 40 new tokens and k = 20: prompt → what → limit.
 AT_MOST = {1500: {"ours, cold": 1.7, "ours, warm": 1.3}, 200: {"ours, cold": 2.0, "ours, warm": 2.0}}
 FASTER = {1500: 15.0, 200: 3.5}
 MEMORY_SHARE = 0.05
+# What issue 41 asks for: the time of ours as a share of llama.cpp's in the same state.
+LLAMA_SHARE = 0.8
 
 
 @dataclass
@@ -102,9 +111,12 @@ def working(names: Sequence[str], settings: Mapping[str, Any], python: str, **en
 def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any]:
     """Everything about one size of prompt."""
     settings = {key: getattr(given, key) for key in ("layers", "hidden", "llama3", "device", "threads", "tokens", "k")}
-    settings |= {"total": total, "static": static}
+    settings |= {"total": total, "static": static, "precision": given.precision, "llama": given.llama}
+    settings |= opened(given.model)
     pythons = dict.fromkeys((*QUICK, "library"), sys.executable)
     pythons |= {"polygraph": given.polygraph} if given.polygraph else {"procedure": sys.executable}
+    pythons |= {"generate_batch": sys.executable} if given.batch else {}
+    pythons |= dict.fromkeys(LLAMA, sys.executable) if given.llama else {}
     pythons |= {"vllm": given.vllm} if given.vllm else {}
     pythons = {name: python for name, python in pythons.items() if name not in given.without}
     expected = {name: 1 if name == "floor" else given.k + (name not in ("polygraph", "procedure")) for name in pythons}
@@ -128,8 +140,8 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
             memory[name] = float(answer["extra_mb"])
             say(f"prompt of {total} tokens: {name} takes {shown(memory[name])} MB")
 
-    # vLLM takes a share of the card's memory at once, whatever it needs.
-    weighed = [name for name in pythons if name != "vllm"]
+    # vLLM takes a share of the card's memory at once, whatever it needs; llama.cpp's is a server's.
+    weighed = [name for name in pythons if name not in ("vllm", *LLAMA)] if given.memory else []
     on_card = given.device != "cpu"
     for name in () if on_card else weighed:
         with working([name], settings, pythons[name], **EXACT_MEMORY) as worker:
@@ -173,10 +185,19 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
         }
 
 
+def opened(file: str | None) -> dict[str, str]:
+    """The settings by which contenders find a model: the GGUF file, and the folder that Gnothi keeps of it."""
+    if file is None:
+        return {}
+    from gnothi.models.gguf import kept
+
+    return {"gguf": file, "folder": str(kept(Path(file), file))}
+
+
 def groups(names: Sequence[str], on_card: bool) -> list[list[str]]:
-    """Who shares a process. On a card a large model does not fit as often as there are contenders; ours leave hooks in theirs,
-    which would slow the library."""
-    shared = [["floor", "library", "procedure"], list(OURS)] if on_card else []
+    """Who shares a process: the ways of asking one server of llama.cpp. On a card a large model does not fit as often as there
+    are contenders; ours leave hooks in theirs, which would slow the library."""
+    shared = [["floor", "library", "procedure"], list(OURS), list(LLAMA)] if on_card else [list(LLAMA)]
     together = [[name for name in group if name in names] for group in shared]
     alone = [[name] for name in names if not any(name in group for group in shared)]
     return [group for group in (*together, *alone) if group]
@@ -188,7 +209,7 @@ def compare(rounds: Rounds, processors: Rounds, memory: Mapping[str, float], tot
     multiples = {name: ratios(rounds, name, "floor") for name in names}
     faster = {
         rival: {name: ratios(rounds, rival, name) for name in OURS if name in names}
-        for rival in (*OTHERS, "vllm")
+        for rival in (*OTHERS, "generate_batch", *LLAMA, "vllm")
         if rival in names
     }
     share = {name: memory[name] / memory["library"] for name in OURS if {name, "library"} <= memory.keys()}
@@ -201,6 +222,9 @@ def compare(rounds: Rounds, processors: Rounds, memory: Mapping[str, float], tot
             targets[f"{name}: at least {least} x faster than the library"] = faster["library"][name].median >= least
         if total == 1500 and name in share:
             targets[f"{name}: at most {MEMORY_SHARE:.0%} of the library's memory"] = share[name] <= MEMORY_SHARE
+    for name, rival in (("ours, cold", LLAMA[0]), ("ours, warm", LLAMA[1]), ("ours, cold", LLAMA[2])):
+        if total and {name, rival} <= set(names):
+            targets[f"{name}: at most {LLAMA_SHARE} of the time of {rival}"] = ratios(rounds, name, rival).median <= LLAMA_SHARE
     return {
         "multiples_of_floor": multiples,
         "cpu_multiples_of_floor": {name: ratios(processors, name, "floor") for name in names},
@@ -211,7 +235,7 @@ def compare(rounds: Rounds, processors: Rounds, memory: Mapping[str, float], tot
 
 
 def lines(results: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> list[str]:
-    size = f"{results[0]['parameters'] / 1e6:.1f} M parameters"
+    size = f"{results[0]['parameters'] / 1e6:.1f} M parameters in {given.precision}"
     out = [
         f"greedy + {given.k} samples with states, {given.tokens} new tokens; {size} on {given.device}, "
         f"{given.threads} threads; medians of {given.repeats} interleaved rounds (least - greatest)"
@@ -223,9 +247,10 @@ def lines(results: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> li
             seconds = statistics.median(one[name] for one in result["seconds"])
             faster = [str(by[name]) if name in by else "" for by in result["faster_than"].values()]
             cpu = shown(result["cpu_multiples_of_floor"][name].median)
-            rows.append([name, shown(seconds), str(multiple), cpu, *faster, shown(result["extra_mb"].get(name, math.nan))])
+            extra = [shown(result["extra_mb"].get(name, math.nan))] if given.memory else []
+            rows.append([name, shown(seconds), str(multiple), cpu, *faster, *extra])
         rivals = [f"faster than {name}" for name in result["faster_than"]]
-        out += table(["", "seconds", "x floor", "x floor, CPU time", *rivals, "extra MB"], rows)
+        out += table(["", "seconds", "x floor", "x floor, CPU time", *rivals, *(["extra MB"] if given.memory else [])], rows)
         shares = ", ".join(f"{name} {share:.1%}" for name, share in result["memory_share_of_library"].items())
         out += ["", f"memory as a share of the library's: {shares}"] if shares else []
         out += [f"{name} is left out: {reason}" for name, reason in result["left_out"].items()]
@@ -243,13 +268,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--hidden", type=int, default=512, help="its hidden size, a multiple of 64 [%(default)s]")
     parser.add_argument("--llama3", action="store_true", help="Llama 3's proportions and vocabulary: 8.03 B at 32 x 4096")
     parser.add_argument("--device", default="cpu", help="cpu (float32) or cuda (bfloat16) [%(default)s]")
-    parser.add_argument("--without", action="append", default=[], choices=(OURS[1], *OTHERS), help="leave one out (repeatable)")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), help="of the weights on a CPU [float32]")
+    parser.add_argument("--model", metavar="FILE", help="a GGUF file of a Llama in place of the model made on the spot")
+    optional = (OURS[1], *OTHERS, *LLAMA)
+    parser.add_argument("--without", action="append", default=[], choices=optional, help="leave one out (repeatable)")
     parser.add_argument("--polygraph", metavar="PYTHON", help="an interpreter that can import lm_polygraph")
+    parser.add_argument("--batch", action="store_true", help="the library's generate_batch, too")
+    parser.add_argument("--llama", metavar="PROGRAM", help="llama.cpp's llama-server, and flags of its own")
+    parser.add_argument("--no-memory", dest="memory", action="store_false", help="measure time alone")
     parser.add_argument("--vllm", metavar="PYTHON", help="an interpreter that can import vllm")
     given = parser.parse_args(argv)
+    if given.device != "cpu" and (given.batch or given.llama or given.model or given.precision):
+        parser.error("--batch, --llama, --model and --precision are for a CPU")
+    given.precision = given.precision or ("float32" if given.device == "cpu" else "bfloat16")
     sizes = [(int(total), int(static)) for total, _, static in (size.partition(":") for size in given.sizes.split(","))]
     results = [measure(total, static, given) for total, static in sizes]
-    options = {key: value for key, value in vars(given).items() if key not in ("json", "polygraph", "vllm")}
+    options = {key: value for key, value in vars(given).items() if key not in ("json", "polygraph", "vllm", "llama", "model")}
     document = {"benchmark": "uncertainty", "machine": machine(), "options": options, "results": results}
     publish(as_json(document), lines(results, given), given.json)
 

@@ -203,6 +203,27 @@ def test_who_finds_too_little_memory_is_left_out(
     assert "| vllm | 2.00 |" in capsys.readouterr().out
 
 
+def test_llama_cpp_and_generate_batch_stand_beside_where_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(uncertainty, "working", _working)
+    few = ["--sizes", "200:150", "--repeats", "1", "--no-memory", "--without", "library", "--without", "procedure"]
+    uncertainty.main([*few, "--batch", "--llama", "PROGRAM", "--precision", "bfloat16", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    (result,) = document["results"]
+    names = ["floor", "ours, cold", "ours, warm", "generate_batch", "llama.cpp", "llama.cpp, warm", "llama.cpp, alike"]
+    assert list(result["seconds"][0]) == names
+    assert list(result["faster_than"]) == names[3:]
+    assert result["extra_mb"] == {}
+    assert document["options"]["precision"] == "bfloat16"
+    uncertainty.main([*few, "--llama", "PROGRAM", "--without", "llama.cpp, alike"])
+    shown = capsys.readouterr().out
+    assert "NOT MET ours, cold: at most 0.8 of the time of llama.cpp" in shown
+    assert "extra MB" not in shown
+    with refused(SystemExit):
+        uncertainty.main(["--device", "cuda", "--batch"])
+
+
 @pytest.mark.parametrize("tiny", [[], ["--tiny"]])
 def test_the_steps_that_compare_are_commands_of_uncertainty(
     tiny: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -229,6 +250,10 @@ def test_the_steps_that_compare_are_commands_of_uncertainty(
 def test_on_a_card_those_share_a_model_that_do_not_slow_each_other() -> None:
     names = ["floor", "ours, cold", "ours, warm", "library", "vllm"]
     assert uncertainty.groups(names, on_card=False) == [[name] for name in names]
+    assert uncertainty.groups(["floor", "llama.cpp", "llama.cpp, alike"], on_card=False) == [
+        ["llama.cpp", "llama.cpp, alike"],
+        ["floor"],
+    ]
     assert uncertainty.groups(names, on_card=True) == [["floor", "library"], ["ours, cold", "ours, warm"], ["vllm"]]
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks._shared import (
+    WORDS,
     Fit,
     Peak,
     Spread,
@@ -18,7 +19,6 @@ from benchmarks._shared import (
     fit,
     interleave,
     own_mb,
-    prompt_parts,
     prompt_text,
     ratios,
     shown,
@@ -113,7 +113,7 @@ def test_prompts_are_what_our_renderer_writes_and_share_their_static_part() -> N
     _, tokenizer = small_model(layers=1, hidden=64)
     ids = []
     for variant in (0, 1):
-        instruction, question = prompt_parts(60, 40, 5, variant)
+        instruction, question = WORDS.parts(60, 40, 5, variant)
         text = prompt_text(instruction, question)
         assert text == Plain().render(Prompt(Task("answer", instruction), question))
         ids.append(tokenizer(text)["input_ids"])
@@ -121,7 +121,7 @@ def test_prompts_are_what_our_renderer_writes_and_share_their_static_part() -> N
     assert ids[0][:40] == ids[1][:40]
     assert ids[0][40] != ids[1][40]
     assert tokenizer.unk_token_id not in ids[0]
-    assert prompt_parts(60, 40, 6, 0)[0] != prompt_parts(60, 40, 5, 0)[0]
+    assert WORDS.parts(60, 40, 6, 0)[0] != WORDS.parts(60, 40, 5, 0)[0]
 
 
 def test_a_model_of_llama_3s_proportions_has_eight_billion_weights() -> None:
