@@ -49,7 +49,7 @@ def write(path: Path, architecture: str = "llama") -> Any:
     writer.add_tokenizer_model("gpt2")
     writer.add_token_list(tokens)
     writer.add_token_types([3] * 4 + [1] * (len(tokens) - 4))
-    writer.add_token_merges(["a b"])
+    writer.add_token_merges(["a b", "a b"])  # earlier versions of transformers take one alone for a text
     writer.add_bos_token_id(2)
     writer.add_eos_token_id(3)
     writer.add_chat_template(TEMPLATE)

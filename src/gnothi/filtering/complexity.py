@@ -120,4 +120,6 @@ def open_complexity(path: str | Path) -> ComplexityClassifier:
     except OSError:
         raise InvalidInput(f"{path} holds no complexity classifier: cannot read {FILE}. Make one with `{COMMAND}`.") from None
     except MALFORMED as error:
-        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+        raise InvalidInput(
+            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
+        ) from error

@@ -162,7 +162,9 @@ def _read(path: Path) -> tuple[str, int, list[Experience]]:
             f"{path} holds no knowledge reference: cannot read {Path(str(error.filename)).name}. Make one with `{COMMAND}`."
         ) from None
     except MALFORMED as error:
-        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+        raise InvalidInput(
+            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
+        ) from error
     if not experiences:
         raise InvalidInput(f"{path}: got no questions, expected at least one. Make it again with `{COMMAND}`.")
     return encoder, silent, experiences

@@ -133,7 +133,9 @@ def open_gate(path: str | Path) -> LearnedGate:
     except OSError:
         raise InvalidInput(f"{path} holds no learnt gate: cannot read {FILE}. Make one with `{COMMAND}`.") from None
     except MALFORMED as error:
-        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+        raise InvalidInput(
+            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
+        ) from error
 
 
 def _step(one: Mapping[str, Any], features: int) -> Step:

@@ -40,14 +40,16 @@ def folder() -> Path:
     """``GNOTHI_CACHE``, else ``gnothi`` in the place where this system keeps caches."""
     from platformdirs import user_cache_path
 
-    named = os.environ.get(FOLDER_VARIABLE, "").strip()
-    try:
-        return home_expanded(named) if named else user_cache_path("gnothi", appauthor=False)
-    except RuntimeError:
-        raise InvalidSetting(
-            f"there is no folder for kept replies of models: this user has no home folder. Name one by "
-            f"{FOLDER_VARIABLE}=FOLDER, or keep none (<--no-cache>)."
-        ) from None
+    if named := os.environ.get(FOLDER_VARIABLE, "").strip():
+        return home_expanded(named)
+    with contextlib.suppress(RuntimeError):  # without a home; earlier versions of platformdirs leave the ~
+        found = user_cache_path("gnothi", appauthor=False)
+        if found.parts[0] != "~":
+            return found
+    raise InvalidSetting(
+        f"there is no folder for kept replies of models: this user has no home folder. Name one by "
+        f"{FOLDER_VARIABLE}=FOLDER, or keep none (<--no-cache>)."
+    )
 
 
 @dataclass(frozen=True, slots=True)

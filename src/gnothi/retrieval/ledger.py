@@ -299,11 +299,16 @@ class FolderLedger(Ledger):
         with self._errors():
             file = (folder / FILE).absolute().as_uri() + ("" if writes else "?mode=ro")
             database = sqlite3.connect(file, uri=True, isolation_level=None)
-            (there,) = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sources'").fetchone()
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if there and version != _VERSION:
-                raise earlier(folder, f"gnothi index build SOURCE... --out {folder}-new")
-        super().__init__(database, writes=writes)
+        try:
+            with self._errors():
+                (there,) = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sources'").fetchone()
+                (version,) = database.execute("PRAGMA user_version").fetchone()
+                if there and version != _VERSION:
+                    raise earlier(folder, f"gnothi index build SOURCE... --out {folder}-new")
+            super().__init__(database, writes=writes)
+        except BaseException:
+            database.close()
+            raise
 
     def flush(self) -> None:
         """The database is where the rows belong."""

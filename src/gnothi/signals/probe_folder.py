@@ -108,7 +108,9 @@ def open_probe(spec: str | Path) -> FittedProbe:
             f"{path} holds no whole probe: cannot read {Path(str(error.filename)).name}. Make it again with `{COMMAND}`."
         ) from None
     except (EOFError, BadZipFile, *MALFORMED) as error:
-        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+        raise InvalidInput(
+            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
+        ) from error
 
 
 def read_header(spec: str | Path) -> dict[str, Any]:
@@ -127,7 +129,9 @@ def read_header(spec: str | Path) -> dict[str, Any]:
     except OSError:
         raise InvalidInput(f"{path} holds no probe: cannot read {HEADER}. Make one with `{COMMAND}`.") from None
     except MALFORMED as error:
-        raise InvalidInput(f"{path}: got {type(error).__name__} ({error}), expected a folder made by `{COMMAND}`.") from error
+        raise InvalidInput(
+            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
+        ) from error
     return dict(about)
 
 

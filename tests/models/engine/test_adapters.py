@@ -126,7 +126,7 @@ def test_of_a_sequence_to_sequence_model(tmp_path: Path) -> None:
         for key, one in adapted.named_parameters():
             if "lora_B" in key:
                 one.add_(0.1)
-    adapted.save_pretrained(tmp_path / "adapter")
+    adapted.save_pretrained(tmp_path / "adapter", save_embedding_layers=False)
     rebase(tmp_path / "adapter", str(base))
     model, _, _ = load(str(tmp_path / "adapter"), "tiny", AS_IT_IS)
     given = {"input_ids": torch.tensor([[5, 6, 7]]), "decoder_input_ids": torch.tensor([[0, 8, 9]])}

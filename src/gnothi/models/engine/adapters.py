@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,23 @@ def applied(model: Any, folder: Path, name: str) -> Any:
         warnings.simplefilter("ignore")  # what is wrong is found out below
         changed: Any = PeftModel(model, config)
         found = changed.load_adapter(str(folder), "default", torch_device=str(model.device))
-        missing = [key for key in found.missing_keys if "vblora_vector_bank" not in key]  # one for all layers
-        if missing or found.unexpected_keys:
+        missing = _names(key for key in found.missing_keys if "vblora_vector_bank" not in key)  # one for all layers
+        left_over = _names(found.unexpected_keys)
+        if missing or left_over:
             raise ModelUnavailable(
                 f"cannot load model {name!r}: the adapter and its base {model.config.name_or_path} do not belong together: "
                 + "; ".join(
-                    [f"the adapter lacks {listed(sorted(missing))}"] * bool(missing)
-                    + [f"the base has no place for {listed(sorted(found.unexpected_keys))}"] * bool(found.unexpected_keys)
+                    [f"the adapter lacks {listed(missing)}"] * bool(missing)
+                    + [f"the base has no place for {listed(left_over)}"] * bool(left_over)
                 )
                 + f". Name the base that it was trained on as base_model_name_or_path in {folder / ADAPTER}, or copy it again."
             )
         return _merged(changed.eval())
+
+
+def _names(keys: Iterable[str]) -> list[str]:
+    """As they are in the adapter's file: without the name that PEFT gives it, as some of its versions do, some do not."""
+    return sorted(key.replace(".default.", ".") for key in keys)
 
 
 def _make_room(model: Any, weights: dict[str, Tensor], name: str) -> None:

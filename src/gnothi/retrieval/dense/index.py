@@ -143,8 +143,12 @@ class DenseIndex(Narrows):
         self._name = f"dense:{path}"
         self._lexical = lexical
         self._rows = store.Rows(folder, manifest.generation)
-        self._vectors = store.mapped(folder, manifest, len(self._rows))
-        self._neighbours = Neighbours.open(folder, manifest)
+        try:
+            self._vectors = store.mapped(folder, manifest, len(self._rows))
+            self._neighbours = Neighbours.open(folder, manifest)
+        except BaseException:
+            self._rows.close()
+            raise
         self._asking = threading.Lock()
         self._passing: dict[Filters, Rows] = {}
         self._batcher: Batcher[str, Vectors] = Batcher(in_batches(lambda queries: list(encode(queries))), "encoder")
@@ -218,8 +222,10 @@ class DenseIndex(Narrows):
         return ranked((ScoredPassage(passage, score) for score, passage in found if passage is not None), k)
 
     async def aclose(self) -> None:
-        """The files are memory-mapped and released with the object."""
+        """What is memory-mapped is released with the object."""
         await self._batcher.aclose()
+        with self._asking:
+            self._rows.close()
 
     def _best(self, vector: Vectors, limit: int, among: Rows | None) -> tuple[np.ndarray, np.ndarray]:
         """Rows and rounded scores of the ``limit`` best, best first."""

@@ -179,7 +179,12 @@ class Rows:
             other._db.executemany("INSERT INTO rows VALUES (?, ?, ?)", ((n, *one) for n, one in enumerate(named)))
 
     def close(self) -> None:
-        self._db.close()
+        """Idempotent."""
+        if hasattr(self, "_db"):
+            self._db.close()
+
+    def __del__(self) -> None:  # an index may be dropped unclosed; from 3.13 on Python warns of databases that are
+        self.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any
 
 from gnothi.errors import GnothiError, IndexUnavailable, InvalidSetting
@@ -49,8 +49,8 @@ def opened(argument: str) -> Iterator[Target]:
     with _alone(table):
         try:
             lance, notes = _prepared(database, table, encode, made)
-            ledger = LanceLedger(database, table, notes)
-            yield Target(LanceWriter(lance, table, ledger, encode), ledger)
+            with closing(LanceLedger(database, table, notes)) as ledger:
+                yield Target(LanceWriter(lance, table, ledger, encode), ledger)
         except GnothiError:
             raise
         except ERRORS as error:

@@ -7,7 +7,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -74,8 +74,8 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
         raise InvalidSetting(f"vectors of an index that is built: got {index.vectors!r}, expected a field of its own.")
     encode, made = encoded_by(index)
     server = Steady(Client(index, engine))
-    ledger = LuceneLedger(server, _prepared(server, engine, encode, made))
-    yield Target(LuceneWriter(server, ledger, encode), ledger)
+    with closing(LuceneLedger(server, _prepared(server, engine, encode, made))) as ledger:
+        yield Target(LuceneWriter(server, ledger, encode), ledger)
 
 
 class Steady:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any
 
@@ -43,7 +43,8 @@ def opened(argument: str) -> Iterator[Target]:
         with psycopg.connect(table.address, connect_timeout=max(1, round(table.timeout))) as connection:
             _lock(connection, table)
             _prepare(connection, table, encode, made)
-            yield Target(PostgresWriter(connection, table, encode), PostgresLedger(connection, table))
+            with closing(PostgresLedger(connection, table)) as ledger:
+                yield Target(PostgresWriter(connection, table, encode), ledger)
             connection.rollback()
     except psycopg.OperationalError as error:
         raise IndexUnavailable(
