@@ -20,6 +20,7 @@ from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, Network, NetworkConformance, texts
 from gnothi.types import Decoding, StateSpec
+from tests.models.kept import Kept
 from tests.models.tiny import CONTEXT, build_model
 
 if importlib.util.find_spec("vllm") is None:
@@ -30,13 +31,6 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600), pytest.mark.filterwarn
 
 # So few rows that requests wait for one another.
 SETTINGS = VLLMSettings(device="cpu", cache_mb=256, max_rows=40)
-
-
-class Kept(Wrapper):
-    """A model that outlives a test: starting vLLM takes half a minute."""
-
-    async def aclose(self) -> None:
-        return None
 
 
 # One of each build, for each start takes half a minute: norms before the parts; around them, and windows; parts side by side.

