@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
-from gnothi.libraries import check_found, listed, reason, sleeping_threads
+from gnothi.libraries import cache_argument, check_found, listed, reason, sleeping_threads
 from tests.messages import refused
 
 
@@ -64,3 +65,13 @@ def test_threads_sleep_while_torch_is_imported_unless_told_otherwise(
     with sleeping_threads():
         assert os.environ["OMP_WAIT_POLICY"] == inside
     assert os.environ.get("OMP_WAIT_POLICY") == before
+
+
+@pytest.mark.parametrize("name", ["cache", "past_key_values", "cache_params"])
+def test_a_cache_is_passed_by_the_name_that_the_model_has_for_it(name: str) -> None:
+    forward = eval(f"lambda input_ids, {name}=None, **kwargs: None")
+    assert cache_argument(SimpleNamespace(forward=forward)) == name
+
+
+def test_a_model_may_take_no_cache() -> None:
+    assert cache_argument(SimpleNamespace(forward=eval("lambda input_ids, state=None: None"))) is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 _SHOWN = 3
 """Of many names."""
@@ -42,6 +44,12 @@ def sleeping_threads() -> Iterator[None]:
         yield
     finally:
         del os.environ["OMP_WAIT_POLICY"]
+
+
+def cache_argument(model: Any) -> str | None:
+    """What a model's ``forward`` calls the cache that it is given: transformers 5.24 renamed it. None: it takes none."""
+    accepted = inspect.signature(model.forward).parameters
+    return next((name for name in ("cache", "past_key_values", "cache_params") if name in accepted), None)
 
 
 @contextmanager

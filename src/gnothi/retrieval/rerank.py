@@ -16,7 +16,7 @@ from typing import Any
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.files import home_expanded
-from gnothi.libraries import check_found, reason, reports, sleeping_threads
+from gnothi.libraries import cache_argument, check_found, reason, reports, sleeping_threads
 from gnothi.protocols import Reranker
 from gnothi.schemes import Scheme
 from gnothi.weights import digest, files_of, version_of
@@ -37,6 +37,7 @@ class CommonPrefix:
         self._model = model
         self._transformer, self._logit_score = model[0].model, model[1]
         self._batch_tokens = batch_tokens
+        self._cache_argument = cache_argument(self._transformer) or "past_key_values"
 
     @staticmethod
     def serves(model: Any) -> bool:
@@ -85,10 +86,14 @@ class CommonPrefix:
         return [ids[mask.bool()].tolist() for ids, mask in zip(features["input_ids"], features["attention_mask"], strict=True)]
 
     def _read(self, prefixes: Sequence[Row]) -> Any:
+        from transformers import DynamicCache
+
         ids, mask = self._padded(prefixes)
-        return self._transformer(
-            input_ids=ids, attention_mask=mask, position_ids=_places(mask), use_cache=True, logits_to_keep=1
-        ).past_key_values
+        cache = DynamicCache(config=self._transformer.config)
+        given = {self._cache_argument: cache}
+        places = _places(mask)
+        self._transformer(input_ids=ids, attention_mask=mask, position_ids=places, use_cache=True, logits_to_keep=1, **given)
+        return cache
 
     def _go_on(self, rows: Sequence[Row], common: Sequence[int], cache: Any) -> Any:
         """Scores of rows that follow prefixes of ``common`` tokens, which stand in ``cache``, shape (rows,)."""
@@ -106,7 +111,7 @@ class CommonPrefix:
             position_ids=_places(mask)[:, -width:],
             use_cache=cache is not None,
             logits_to_keep=1,
-            **({} if cache is None else {"past_key_values": cache}),
+            **({} if cache is None else {self._cache_argument: cache}),
         ).logits
         return self._logit_score({self._logit_score.module_input_name: logits})["scores"].squeeze(1).float()
 

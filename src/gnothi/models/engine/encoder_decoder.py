@@ -92,13 +92,14 @@ class EncoderDecoder(InStep):
         """Logits (rows, tokens, vocabulary) after each of ``tokens`` (rows, tokens); ``cache`` grows by them."""
         from transformers.modeling_outputs import BaseModelOutput
 
+        given = {} if cache is None else {str(self._network.cache_name): cache}
         encoded = BaseModelOutput(last_hidden_state=read.states)
         logits: Tensor = self._model(
             encoder_outputs=encoded,
             attention_mask=read.mask,
             decoder_input_ids=tokens,
-            past_key_values=cache,
             use_cache=cache is not None,
+            **given,
         ).logits
         return logits
 

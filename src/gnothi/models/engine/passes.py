@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gnothi.libraries import cache_argument
 from gnothi.models.engine.frequencies import Frequencies
 from gnothi.models.engine.path import PrefillSteps
 from gnothi.models.engine.states import Captured, StateHook, StateHooks
@@ -45,7 +46,9 @@ class Network:
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._takes_logits_to_keep = "logits_to_keep" in accepted
-        self.cache_name = next((name for name in ("past_key_values", "cache_params") if name in accepted), None)
+        self.cache_name = cache_argument(model)
+        # Without attention a model keeps nothing of earlier tokens but its state: no positions, no mask of them.
+        self._state_only = getattr(model, "_is_stateful", False) and not self._takes_positions
 
     def _look_up(self, *_: Any) -> None:
         if self.deserted():
@@ -80,8 +83,7 @@ class Network:
         return states[end][:, -1:] if last_only else states[end], {hook: states[hook] for hook in self.wanted}
 
     def _options(self, tokens: Tensor, position: Tensor, cache: Any, mask: Tensor | None) -> dict[str, Any]:
-        if mask is not None and self.cache_name == "cache_params":
-            # A state is all that such a model keeps of a text: the mask is of the tokens that are fed, where some are padding.
+        if mask is not None and self._state_only:
             mask = mask[:, -tokens.shape[1] :]
             mask = None if bool(mask.all()) else mask
         options: dict[str, Any] = {"input_ids": tokens, "use_cache": cache is not None, "attention_mask": mask}
