@@ -7,8 +7,12 @@ import errno
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from gnothi.errors import MALFORMED, InvalidInput
 
 TOML_ERRORS = (ValueError, RecursionError)
 """What reading a file that is no TOML, or no text, raises; numbers too long and nesting too deep included."""
@@ -33,6 +37,26 @@ def all_regular(folder: Path) -> None:
     """``regular`` for everything that lies in the folder itself."""
     for name in os.listdir(folder):
         regular(folder / name)
+
+
+@contextmanager
+def made_by(command: str, path: Path, what: str, *also: type[Exception]) -> Iterator[None]:
+    """While the folder ``path`` is read, which ``command`` makes: InvalidInput where a file is missing or not as the command
+    writes it. Reading may raise ``also``."""
+    try:
+        yield
+    except OSError as error:
+        name = Path(str(error.filename)).name
+        raise InvalidInput(f"{path} holds no {what}: cannot read {name}. Make one with `{command}`.") from None
+    except (*also, *MALFORMED) as error:
+        found = f"{type(error).__name__} ({str(error).rstrip('.')})"
+        raise InvalidInput(f"{path}: got {found}, expected a folder made by `{command}`.") from error
+
+
+def check_format(document: Mapping[str, Any], expected: object) -> None:
+    """Raises ValueError for a document of another format."""
+    if document["format"] != expected:
+        raise ValueError(f"format {document['format']}, this version reads {expected}")
 
 
 def meant(path: str | os.PathLike[str], also: Iterable[str] = ()) -> str:

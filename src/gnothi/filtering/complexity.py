@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from gnothi.errors import MALFORMED, InvalidInput
-from gnothi.files import regular
+from gnothi.errors import InvalidInput
+from gnothi.files import check_format, made_by, regular
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
 from gnothi.signals.wording import WordClassifier, fit_words
@@ -112,14 +112,7 @@ def write_complexity(path: Path, classifier: ComplexityClassifier, origin: Mappi
 def open_complexity(path: str | Path) -> ComplexityClassifier:
     """The classifier of a folder. Raises InvalidInput where there is none."""
     path = Path(path)
-    try:
+    with made_by(COMMAND, path, "complexity classifier"):
         document: Any = json.loads(regular(path / FILE).read_text("utf-8"))
-        if document["format"] != FORMAT:
-            raise ValueError(f"format {document['format']}, this version reads {FORMAT}")
+        check_format(document, FORMAT)
         return ComplexityClassifier(WordClassifier.from_dict(document, len(STRATEGIES)), str(path))
-    except OSError:
-        raise InvalidInput(f"{path} holds no complexity classifier: cannot read {FILE}. Make one with `{COMMAND}`.") from None
-    except MALFORMED as error:
-        raise InvalidInput(
-            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
-        ) from error

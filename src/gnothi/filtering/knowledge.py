@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from gnothi.errors import MALFORMED, InvalidInput
-from gnothi.files import regular
+from gnothi.errors import InvalidInput
+from gnothi.files import check_format, made_by, regular
 from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, SentenceEncoder, Similarity
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Foreseen
@@ -148,23 +148,14 @@ def open_knowledge(path: str | Path) -> KnowledgeReference:
 
 
 def _read(path: Path) -> tuple[str, int, list[Experience]]:
-    try:
+    with made_by(COMMAND, path, "knowledge reference"):
         header: Any = json.loads(regular(path / FILE).read_text("utf-8"))
         lines = [json.loads(line) for line in regular(path / QUESTIONS).read_text("utf-8").splitlines() if line.strip()]
-        if header["format"] != FORMAT:
-            raise ValueError(f"format {header['format']}, this version reads {FORMAT}")
+        check_format(header, FORMAT)
         encoder, silent = header["encoder"], int(header["silent"])
         if not isinstance(encoder, str):
             raise TypeError(f"an encoder {encoder!r:.40}")
         experiences = [Experience(str(one["question"]), bool(one["known"])) for one in lines]
-    except OSError as error:
-        raise InvalidInput(
-            f"{path} holds no knowledge reference: cannot read {Path(str(error.filename)).name}. Make one with `{COMMAND}`."
-        ) from None
-    except MALFORMED as error:
-        raise InvalidInput(
-            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
-        ) from error
     if not experiences:
         raise InvalidInput(f"{path}: got no questions, expected at least one. Make it again with `{COMMAND}`.")
     return encoder, silent, experiences

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from gnothi.errors import MALFORMED, InvalidInput
-from gnothi.files import regular
+from gnothi.files import check_format, made_by, regular
 from gnothi.stats.benefit import Benefit
 from gnothi.stats.cascade import Cascade, Step
 from gnothi.stats.logistic import Logistic
@@ -116,10 +115,9 @@ def write_gate(path: Path, gate: LearnedGate, origin: Mapping[str, Any]) -> None
 def open_gate(path: str | Path) -> LearnedGate:
     """The gate of a folder. Raises InvalidInput where there is none."""
     path = Path(path)
-    try:
+    with made_by(COMMAND, path, "learnt gate"):
         document: Any = json.loads(regular(path / FILE).read_text("utf-8"))
-        if document["format"] != FORMAT:
-            raise ValueError(f"format {document['format']}, this version reads {FORMAT}")
+        check_format(document, FORMAT)
         features, harm, doubt = (document[key] for key in ("features", "harm", "doubt"))
         steps = tuple(_step(one, len(features)) for one in document["steps"])
         return LearnedGate(
@@ -130,12 +128,6 @@ def open_gate(path: str | Path) -> LearnedGate:
             str(path),
             tuple(float(score) for score in document["scores"]),
         )
-    except OSError:
-        raise InvalidInput(f"{path} holds no learnt gate: cannot read {FILE}. Make one with `{COMMAND}`.") from None
-    except MALFORMED as error:
-        raise InvalidInput(
-            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
-        ) from error
 
 
 def _step(one: Mapping[str, Any], features: int) -> Step:

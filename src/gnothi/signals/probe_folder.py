@@ -17,8 +17,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.errors import MALFORMED, InvalidInput
-from gnothi.files import regular
+from gnothi.errors import InvalidInput
+from gnothi.files import check_format, made_by, regular
 from gnothi.signals.wording import WordClassifier
 from gnothi.stats.logistic import Logistic
 from gnothi.types import Demonstration, Passage, StateSpec, Task
@@ -96,42 +96,27 @@ def open_probe(spec: str | Path) -> FittedProbe:
     """The probe of a folder, or ``lab``, the laboratory model's. Raises InvalidInput where there is none."""
     path = LAB_FOLDER if str(spec) == LAB else Path(spec)
     about = read_header(spec)
-    try:
+    with made_by(COMMAND, path, "probe", EOFError, BadZipFile):
         words = WordClassifier.from_dict(json.loads(regular(path / WORDS).read_text("utf-8")), len(CLASSES))
         states = tuple(StateSpec(one["layer"], one["site"], one["position"]) for one in about["states"])
         regression = _weights(path / WEIGHTS) if states else None
         fitted = FittedProbe(words, states, _task(about["task"]), regression, about, str(spec))
         _ = fitted.thresholds  # numbers
         return fitted
-    except OSError as error:
-        raise InvalidInput(
-            f"{path} holds no whole probe: cannot read {Path(str(error.filename)).name}. Make it again with `{COMMAND}`."
-        ) from None
-    except (EOFError, BadZipFile, *MALFORMED) as error:
-        raise InvalidInput(
-            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
-        ) from error
 
 
 def read_header(spec: str | Path) -> dict[str, Any]:
     """What ``probe.json`` of a folder, or of ``lab``, says. Raises InvalidInput where there is none."""
     path = LAB_FOLDER if str(spec) == LAB else Path(spec)
-    try:
+    with made_by(COMMAND, path, "probe"):
         about: Any = json.loads(regular(path / HEADER).read_text("utf-8"))
-        if about["format"] != FORMAT:
-            raise ValueError(f"format {about['format']}, this version reads {FORMAT}")
+        check_format(about, FORMAT)
         for key in ("model", "settings", "data"):
             if not isinstance(about.get(key, {}), dict):
                 raise ValueError(f"{key} is no object")
         for key, name in (("model", "name"), ("model", "fingerprint"), ("data", "name"), ("data", "fingerprint")):
             if not isinstance(about.get(key, {}).get(name, ""), str):
                 raise ValueError(f"{key}.{name} is no text")
-    except OSError:
-        raise InvalidInput(f"{path} holds no probe: cannot read {HEADER}. Make one with `{COMMAND}`.") from None
-    except MALFORMED as error:
-        raise InvalidInput(
-            f"{path}: got {type(error).__name__} ({str(error).rstrip('.')}), expected a folder made by `{COMMAND}`."
-        ) from error
     return dict(about)
 
 
