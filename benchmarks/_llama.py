@@ -16,18 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_PIECES = {
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-}
-_REST = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 _BEGIN, _END, _UNKNOWN = 2, 3, 1
 
 
@@ -38,28 +26,19 @@ def write(model: Any, out: Path) -> None:
     import gguf
     import torch
 
-    config, made = model.config, gguf.GGUFWriter(out, "llama")
-    made.add_context_length(config.max_position_embeddings)
-    made.add_embedding_length(config.hidden_size)
-    made.add_block_count(config.num_hidden_layers)
-    made.add_feed_forward_length(config.intermediate_size)
-    made.add_head_count(config.num_attention_heads)
-    made.add_head_count_kv(config.num_key_value_heads)
-    made.add_layer_norm_rms_eps(config.rms_norm_eps)
-    made.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
-    made.add_rope_freq_base(config.rope_parameters["rope_theta"])
-    made.add_vocab_size(config.vocab_size)
+    made = gguf.GGUFWriter(out, "llama")
+    describe(made, model.config)
     half = model.dtype == torch.bfloat16
     made.add_file_type(gguf.LlamaFileType.MOSTLY_BF16 if half else gguf.LlamaFileType.ALL_F32)
     made.add_tokenizer_model("llama")
-    made.add_token_list([f"w{number}" for number in range(config.vocab_size)])
-    made.add_token_scores([0.0] * config.vocab_size)
-    made.add_token_types([gguf.TokenType.NORMAL] * config.vocab_size)
+    made.add_token_list([f"w{number}" for number in range(model.config.vocab_size)])
+    made.add_token_scores([0.0] * model.config.vocab_size)
+    made.add_token_types([gguf.TokenType.NORMAL] * model.config.vocab_size)
     made.add_bos_token_id(_BEGIN)
     made.add_eos_token_id(_END)
     made.add_unk_token_id(_UNKNOWN)
     bfloat16 = gguf.GGMLQuantizationType.BF16
-    for name, weights in _tensors(model):
+    for name, weights in tensors(model):
         numbers = weights.detach().float().contiguous().numpy()
         if half and numbers.ndim > 1:
             made.add_tensor(name, gguf.quants.quantize(numbers, bfloat16), raw_dtype=bfloat16)
@@ -71,17 +50,32 @@ def write(model: Any, out: Path) -> None:
     made.close()
 
 
-def _tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    heads = {"attn_q": model.config.num_attention_heads, "attn_k": model.config.num_key_value_heads}
+def describe(made: Any, config: Any) -> None:
+    """Write a Llama's sizes."""
+    made.add_context_length(config.max_position_embeddings)
+    made.add_embedding_length(config.hidden_size)
+    made.add_block_count(config.num_hidden_layers)
+    made.add_feed_forward_length(config.intermediate_size)
+    made.add_head_count(config.num_attention_heads)
+    made.add_head_count_kv(config.num_key_value_heads)
+    made.add_layer_norm_rms_eps(config.rms_norm_eps)
+    made.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
+    made.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    made.add_vocab_size(config.vocab_size)
+
+
+def tensors(model: Any) -> Iterator[tuple[str, Any]]:
+    """A Llama's weights by llama.cpp's names, and laid out as it reads them."""
+    import gguf
+
+    config = model.config
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
     for name, weights in model.state_dict().items():
-        whole = name.removesuffix(".weight")
-        if whole in _REST:
-            if not (whole == "lm_head" and model.config.tie_word_embeddings):
-                yield f"{_REST[whole]}.weight", weights
-        else:
-            number, piece = whole.removeprefix("model.layers.").split(".", 1)
-            kind = _PIECES[piece]
-            yield f"blk.{number}.{kind}.weight", paired(weights, heads[kind]) if kind in heads else weights
+        if name == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        kind = name.split(".")[-2]
+        yield names.get_name(name, (".weight",)), paired(weights, heads[kind]) if kind in heads else weights
 
 
 def paired(weights: Any, heads: int) -> Any:
