@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 _BEGIN, _END, _UNKNOWN = 2, 3, 1
+_LAYERS = 64
+"""At most so many are named."""
 
 
 def write(model: Any, out: Path) -> None:
@@ -69,13 +71,13 @@ def tensors(model: Any) -> Iterator[tuple[str, Any]]:
     import gguf
 
     config = model.config
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, _LAYERS)
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
     for name, weights in model.state_dict().items():
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
-        kind = name.split(".")[-2]
-        yield names.get_name(name, (".weight",)), paired(weights, heads[kind]) if kind in heads else weights
+        kind = name.rsplit(".", 2)[-2]
+        yield names.get_name(name, (".weight",)) or name, paired(weights, heads[kind]) if kind in heads else weights
 
 
 def paired(weights: Any, heads: int) -> Any:

@@ -48,7 +48,7 @@ def made_by(command: str, path: Path, what: str, *also: type[Exception]) -> Iter
     except OSError as error:
         name = Path(str(error.filename)).name
         raise InvalidInput(f"{path} holds no {what}: cannot read {name}. Make one with `{command}`.") from None
-    except (*also, *MALFORMED) as error:
+    except MALFORMED + also as error:
         found = f"{type(error).__name__} ({str(error).rstrip('.')})"
         raise InvalidInput(f"{path}: got {found}, expected a folder made by `{command}`.") from error
 

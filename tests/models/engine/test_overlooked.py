@@ -39,9 +39,6 @@ class _Changed:
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """The folder that a file of changed weights, or with another ``header``, becomes."""
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(
-        tiny_gguf, "_NAMES", tiny_gguf._NAMES | {"odd": "odd", "factors": "rope_freqs", "long": "rope_factors_long"}
-    )
 
     def make(change: Callable[[Weights], Weights] = dict, header: Callable[[Any], object] = id) -> Path:
         class Writer(GGUFWriter):
@@ -73,8 +70,8 @@ def without(part: str) -> Callable[[Weights], Weights]:
         more(model__layers__1__mlp__up_proj__weight=torch.ones(48, 16)),
         more(model__layers__7__mlp__up_proj__weight=torch.ones(48, 32)),
         more(odd__weight=torch.ones(48, 16)),
-        more(long__weight=torch.ones(4)),
-        more(factors__weight=torch.tensor([1.0, 2, 3, 4])),
+        more(rope_factors_long__weight=torch.ones(4)),
+        more(rope_freqs__weight=torch.tensor([1.0, 2, 3, 4])),
     ],
 )
 def test_weights_that_are_missing_or_left_over(kept: Callable[..., Path], change: Any, tmp_path: Path) -> None:
@@ -95,7 +92,7 @@ def test_scaled_positions(kept: Callable[..., Path], kind: RopeScalingType) -> N
 
 
 def test_positions_that_are_not_scaled(kept: Callable[..., Path]) -> None:
-    place = kept(more(factors__weight=torch.ones(4)), lambda writer: writer.add_rope_scaling_type(RopeScalingType.NONE))
+    place = kept(more(rope_freqs__weight=torch.ones(4)), lambda writer: writer.add_rope_scaling_type(RopeScalingType.NONE))
     assert json.loads((place / "config.json").read_text())["rope_parameters"]["rope_type"] == "default"
 
 
@@ -107,7 +104,7 @@ def test_frequencies_of_llama_3(kept: Callable[..., Path]) -> None:
         smooth = (8192 / length - 1) / 3
         factors.append(1.0 if length < 2048 else 32.0 if length > 8192 else 1 / ((1 - smooth) / 32 + smooth))
     assert 1 < factors[2] < 32
-    folder = kept(more(factors__weight=torch.tensor(factors)))
+    folder = kept(more(rope_freqs__weight=torch.tensor(factors)))
     config = AutoConfig.from_pretrained(folder)
     found, _ = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))
     plain = torch.tensor([THETA ** (-place / 4) for place in range(4)])
