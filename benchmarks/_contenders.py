@@ -150,8 +150,12 @@ class VLLM(Contender):
         device, dtype = self.model.device, str(self.model.dtype).removeprefix("torch.")
         self.model.to("meta")  # vLLM has its own copy
         gc.collect()
-        more = {"gpu_memory_utilization": _share(self.parameters * 2, device)} if device.type == "cuda" else {}
-        self.llm = LLM(self._folder.name, dtype=dtype, max_model_len=8192, enable_prefix_caching=False, **more)
+        # By itself it wants nearly all memory, on a CPU too; there its threads would keep one core for others.
+        share = _share(self.parameters * 2, device) if device.type == "cuda" else 0.25
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+        self.llm = LLM(
+            self._folder.name, dtype=dtype, max_model_len=8192, enable_prefix_caching=False, gpu_memory_utilization=share
+        )
         self.sampling = SamplingParams
         self.about = f"vLLM {version}: greedy, then n = k samples; without the states, which it does not give"
 
