@@ -239,6 +239,9 @@ def test_a_verdict_is_kept_for_the_same_weights(tokenizer: Any, tmp_path: Path, 
     metadata("")
     metadata("")
     assert len(tried) == 7
+    monkeypatch.setattr(verdicts, "_code", lambda: "another engine")
+    assert metadata("one") == first
+    assert len(tried) == 8
     monkeypatch.setenv("GNOTHI_CACHE", str(tmp_path / "trials" / next((tmp_path / "trials").iterdir()).name))
     assert metadata("one") == first  # nothing can be written there
 

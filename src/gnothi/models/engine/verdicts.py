@@ -1,9 +1,10 @@
-"""Verdicts of trials. They are kept on disk: a trial of the same weights, under the same libraries and settings, ends the same.
+"""Verdicts of trials. They are kept on disk: with the same weights, code, libraries and settings a trial ends the same.
 A run's record, ``gnothi list models NAME`` and a warning describe them."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import logging
@@ -20,7 +21,6 @@ from gnothi.models.engine.passes import Network
 from gnothi.models.engine.trial import Verdict, settle
 from gnothi.models.settings import Attention
 from gnothi.models.store import folder
-from gnothi.version import __version__
 
 FOLDER = "trials"
 log = logging.getLogger("gnothi.opening")
@@ -89,9 +89,16 @@ def _file(network: Network, fingerprint: str, wanted: str) -> Path:
     config = model.config.to_json_string(use_diff=False)
     about = (
         fingerprint, config, type(model).__qualname__, str(model.dtype), str(model.device.type), wanted, is_packed(model),
-        str(model.config._attn_implementation), torch.__version__, transformers.__version__, __version__,
+        str(model.config._attn_implementation), torch.__version__, transformers.__version__, _code(),
     )  # fmt: skip
     return folder() / FOLDER / f"{hashlib.blake2b(json.dumps(about).encode(), digest_size=16).hexdigest()}.json"
+
+
+@functools.cache
+def _code() -> str:
+    """Of the engine: another version of it may do what this one cannot."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.blake2b(b"".join(file.read_bytes() for file in files), digest_size=16).hexdigest()
 
 
 def _read(file: Path) -> Verdict | None:
