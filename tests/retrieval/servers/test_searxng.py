@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +25,7 @@ from gnothi.retrieval.servers.web import Unfetched, anywhere, fetch, is_public
 from gnothi.testing.conformance.retriever import CORPUS, EXPECTED, RetrieverConformance
 from gnothi.types import Passage
 from tests.messages import refused
+from tests.patience import PATIENCE
 
 WEB = tuple(Passage(f"https://example.org/{one.id}", one.text, one.title) for one in CORPUS)
 ON_A_PAGE = 3
@@ -274,20 +276,43 @@ def test_addresses_of_the_internet(address: str, public: bool) -> None:
     assert is_public(address) is public
 
 
-def test_a_server_that_goes_on_and_on_is_cut_off() -> None:
+@pytest.mark.parametrize("length", ["", "Content-Length: 90\r\n"], ids=["unknown length", "length"])
+def test_a_server_that_goes_on_and_on_is_cut_off(length: str) -> None:
+    """It sends a byte now and then, so that no single wait is too long."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def drip() -> None:
             client, _ = listening.accept()
-            with client:
+            with client, suppress(OSError):
                 client.recv(1000)
-                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>")
-                stop.wait(20)
+                client.sendall(f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{length}\r\n<p>".encode())
+                while not stop.wait(0.02):
+                    client.sendall(b".")
+                return
+            cut.set()
 
-        stop = threading.Event()
+        stop, cut = threading.Event(), threading.Event()
         thread = threading.Thread(target=drip, daemon=True)
         thread.start()
         with refused(Unfetched):
-            fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/", allowed=anywhere, most=100, seconds=0.2)
+            fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/", allowed=anywhere, most=10_000, seconds=0.2)
+        cut.wait(PATIENCE)
         stop.set()
+        thread.join()
+        assert cut.is_set()
+
+
+def test_a_page_that_ends_before_its_length_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def half() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.recv(1000)
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n<p>")
+
+        thread = threading.Thread(target=half, daemon=True)
+        thread.start()
+        with refused(Unfetched):
+            fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/", allowed=anywhere, most=100, seconds=PATIENCE)
         thread.join()

@@ -109,14 +109,17 @@ def _once(
         watch.start()
         try:
             connection.request(method, target, content, {**HEADERS, **headers})
-            response = connection.getresponse()
-            body = bytearray()
-            while piece := response.read(_PIECE):
-                body += piece
-                if len(body) > most:
-                    raise Unfetched(f"it has more than {most:,} bytes")
-            got = {name.lower(): value for name, value in response.getheaders()}
-            return Response(url, response.status, got, bytes(body))
+            with connection.getresponse() as response:  # it owns the socket where the reply says no length
+                body = bytearray()
+                while piece := response.read(_PIECE):
+                    body += piece
+                    if len(body) > most:
+                        raise Unfetched(f"it has more than {most:,} bytes")
+                _left(end)  # a connection that was cut looks as one that has ended
+                if response.length:
+                    raise Unfetched(f"it ended {response.length:,} bytes early")
+                got = {name.lower(): value for name, value in response.getheaders()}
+                return Response(url, response.status, got, bytes(body))
         finally:
             watch.cancel()
             connection.close()
@@ -147,14 +150,17 @@ class _Connection(http.client.HTTPConnection):
     def __init__(self, host: str, port: int, secure: ssl.SSLContext | None, address: str, timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)
         self._secure, self._address = secure, address
+        self._opened: socket.socket | None = None  # `sock` is None once a reply without a length has begun
 
     def connect(self) -> None:
-        self.sock = socket.create_connection((self._address, self.port), self.timeout)
+        self.sock = self._opened = socket.create_connection((self._address, self.port), self.timeout)
         if self._secure:
-            self.sock = self._secure.wrap_socket(self.sock, server_hostname=self.host)
+            self.sock = self._opened = self._secure.wrap_socket(
+                self.sock, server_hostname=self.host, do_handshake_on_connect=False
+            )
+            self.sock.do_handshake()
 
     def cut(self) -> None:
-        sock = self.sock
-        if sock is not None:
+        if self._opened is not None:
             with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+                self._opened.shutdown(socket.SHUT_RDWR)
