@@ -37,7 +37,7 @@ test: ## Run the tests that take seconds
 	$(PYTHON) -m pytest -n auto
 
 test-slow: ## Run the tests that take longer
-	$(PYTHON) -m pytest -m 'slow and not vllm and not llama' -n auto --dist worksteal
+	$(PYTHON) -m pytest -m 'slow and not long and not vllm and not llama' -n auto --dist worksteal
 
 test-long: ## Run fast and slow tests with random examples and faults that differ from run to run, and more of them (nightly)
 	$(PYTHON) -m pytest -m 'not vllm and not llama' -n auto --dist worksteal --hypothesis-profile=long

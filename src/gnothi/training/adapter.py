@@ -61,11 +61,9 @@ def adapted(base: Any, tuning: Tuning, seed: int, kind: Kind = "CAUSAL_LM") -> A
     from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
 
     if getattr(base, "is_quantized", False):
-        base = prepare_model_for_kbit_training(  # type: ignore[no-untyped-call]
-            base, use_gradient_checkpointing=tuning.checkpoints(base)
-        )
+        base = prepare_model_for_kbit_training(base, use_gradient_checkpointing=tuning.checkpoints(base))
     targets = "all-linear" if tuning.targets == EVERY else list(tuning.targets)
-    config = LoraConfig(r=tuning.rank, lora_alpha=tuning.scale, target_modules=targets, task_type=kind)  # type: ignore[arg-type]
+    config = LoraConfig(r=tuning.rank, lora_alpha=tuning.scale, target_modules=targets, task_type=kind)
     try:
         return get_peft_model(base, config)
     except ValueError as error:

@@ -249,6 +249,8 @@ def test_a_verdict_is_kept_for_the_same_weights(tokenizer: Any, tmp_path: Path, 
 @pytest.mark.parametrize("name", ["granite", "granitemoeshared", "beam", "gemma4_text", "qwen3_moe"])
 def test_the_verdict_of_16_bits_is_that_of_32(name: str) -> None:
     """The trial computes in 32 bits where it can; the weights are afterwards what they were."""
+    if name not in tiny.names():
+        pytest.skip(f"this version of transformers has no family {name}")
     expected = settle(Network(tiny.model(name), 0))
     model = tiny.model(name).to(torch.bfloat16)
     before = {key: value.clone() for key, value in model.state_dict().items()}

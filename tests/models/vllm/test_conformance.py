@@ -34,7 +34,9 @@ SETTINGS = VLLMSettings(device="cpu", cache_mb=256, max_rows=40)
 
 
 # One of each build, for each start takes half a minute: norms before the parts; around them, and windows; parts side by side.
-@pytest.fixture(scope="module", params=["llama", "gemma3", pytest.param("gpt_neox", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module", params=["gemma3", *(pytest.param(one, marks=pytest.mark.slow) for one in ("llama", "gpt_neox"))]
+)
 def architecture(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -51,9 +53,7 @@ def running(architecture: str, reference: Any, tokenizer: Any, tmp_path_factory:
     tokenizer.save_pretrained(folder)
     (folder / "gnothi.json").write_text('{"renderer": "tagged", "thresholds": {"gram": -5.0}}')
     with pytest.MonkeyPatch.context() as patch:
-        if (
-            architecture != "llama"
-        ):  # one is started as users start it; others in this process, which spares two imports of vLLM
+        if architecture != "gemma3":  # which is started as users start it; others in this process, which spares imports of vLLM
             patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         model = load_model(f"vllm:{folder}", SETTINGS)
     yield model

@@ -16,7 +16,7 @@ from tests.retrieval.dense import words
 from tests.retrieval.documents import made_up
 from tests.stopping import Stopping, moments
 
-KILLS = 8
+KILLS = 5
 pytestmark = pytest.mark.slow
 
 

@@ -390,9 +390,9 @@ async def in_time(search: Callable[[], Awaitable[Found]]) -> Found:
 @pytest.mark.slow
 @pytest.mark.usefixtures("soon", "encoded")
 @pytest.mark.parametrize("by", ["words", "vectors"])
-async def test_a_thousand_searches_of_which_a_third_meet_faults(lucene: Lucene, by: str) -> None:
+async def test_searches_of_which_a_third_meet_faults(lucene: Lucene, by: str) -> None:
     built(lucene, PASSAGES, more=ENCODED)
-    queries, fake = [f"{PASSAGES[i % 200].text[:60]} {i % 7}" for i in range(1000)], lucene.fake
+    queries, fake = [f"{PASSAGES[i % 200].text[:60]} {i % 7}" for i in range(400)], lucene.fake
     more = f'{ENCODED}by = "{by}"\ntimeout = 0.4\nconnections = 16'
     retriever = open_index(lucene.described("passages", more=more))
     fake.share, fake.answered = 0.3, 0
@@ -408,8 +408,8 @@ async def test_a_thousand_searches_of_which_a_third_meet_faults(lucene: Lucene, 
         assert [one.score for one in passages] == pytest.approx(best, abs=1e-5)
         assert [scores[one.passage.id] for one in passages] == pytest.approx(best, abs=1e-5)
         assert len({one.passage.id for one in passages}) == len(passages)
-    assert min(fake.met.values()) > 10
-    assert fake.answered >= 1000
+    assert min(fake.met.values()) > 4
+    assert fake.answered >= 400
 
 
 @pytest.mark.slow

@@ -169,7 +169,7 @@ def test_nothing_fits(tmp_path: Path) -> None:
         train(tmp_path, ORIGIN, material, QUICK)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # as one that learns self-knowledge, by the same trainer
 @pytest.mark.timeout(600)
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
@@ -182,7 +182,7 @@ def by_two(out: Path) -> None:
     train(out, ORIGIN, examples(), QUICK)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     files = (METRICS, HEADER, "model.safetensors", "gnothi.json")

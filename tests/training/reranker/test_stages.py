@@ -111,7 +111,7 @@ def by_two(out: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [classifier, causal])
+@pytest.mark.parametrize("make", [classifier, pytest.param(causal, marks=pytest.mark.long)])
 def test_two_processes(make: Any, tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     make(tmp_path / "base")
