@@ -14,6 +14,7 @@ import httpx2
 import mcp
 import pytest
 from mcp.client.streamable_http import streamable_http_client
+from sse_starlette.sse import AppStatus
 
 from gnothi.serving import keys
 from gnothi.serving.tools import Tools
@@ -70,6 +71,12 @@ async def test_over_http(mode: str) -> None:
         await check(client)
         (source,) = (await client.call_tool("ask", {"question": covered_fact()[2]})).structured_content["sources"]
         assert source["url"].startswith(f"{server.url}/passages/")
+
+
+async def test_a_server_that_was_stopped_before_in_this_process_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AppStatus, "should_exit", True)
+    async with served() as server, mcp.Client(f"{server.url}/mcp", mode="legacy") as client:
+        await check(client)
 
 
 START = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

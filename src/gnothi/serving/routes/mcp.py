@@ -47,6 +47,7 @@ def routes(context: Context) -> Sequence[BaseRoute]:
     from sse_starlette.sse import AppStatus  # older clients' streams
 
     AppStatus.enable_automatic_graceful_drain = False  # told to stop, streams finish as all others do
+    AppStatus.should_exit = False  # left by a server that a signal stopped in this process before, it ends every stream at once
     server, longest = context.tools.server, context.settings.max_body
     for whole in (False, True):
         server.streamable_http_app(stateless_http=True, max_request_body_size=longest, json_response=whole)
