@@ -37,6 +37,7 @@ class AdaptiveRAG(ReaderSettings):
     )
 
     name: ClassVar[str] = "adaptive_rag"
+    usual_tokens: ClassVar[int] = 8_000
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)

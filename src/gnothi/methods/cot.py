@@ -20,6 +20,7 @@ class ChainOfThought(AnsweringSettings):
     demonstrations: bool = setting(True, "Show worked examples; false: zero-shot, only told to think step by step.")
 
     name: ClassVar[str] = "cot"
+    usual_tokens: ClassVar[int] = 1_000
 
     async def __call__(self, question: Question) -> Answer:
         prompt = ask(reasoning(self.demonstrations), question)

@@ -46,6 +46,7 @@ class CorrectiveRAG(SentenceSettings):
     strips: int = setting(5, "Refining keeps at most so many sentences.", at_least=1)
 
     name: ClassVar[str] = "crag"
+    usual_tokens: ClassVar[int] = 12_000
 
     def check_settings(self) -> None:
         if self.lower > self.upper:

@@ -18,6 +18,7 @@ class Direct(AnsweringSettings):
     model: LanguageModel
 
     name: ClassVar[str] = "direct"
+    usual_tokens: ClassVar[int] = 600
 
     async def __call__(self, question: Question) -> Answer:
         return await self.answer_at_once(self.model, await self.prompt(question))

@@ -59,6 +59,7 @@ class Dragin(MethodSettings):
     )
 
     name: ClassVar[str] = "dragin"
+    usual_tokens: ClassVar[int] = 6_000
 
     @property
     def needs(self) -> Capabilities:

@@ -33,6 +33,7 @@ class Filco(SentenceSettings):
     oracle: bool = setting(False, "Measure against the gold answers: a bound, not a method. Needs questions that have some.")
 
     name: ClassVar[str] = "filco"
+    usual_tokens: ClassVar[int] = 3_000
 
     @property
     def needs(self) -> Capabilities:

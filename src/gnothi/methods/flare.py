@@ -81,6 +81,7 @@ class Flare(MethodSettings):
     max_searches: int | None = setting(None, "Searches a question may take; further drafts stand (none: no limit).", at_least=1)
 
     name: ClassVar[str] = "flare"
+    usual_tokens: ClassVar[int] = 6_000
 
     def check_settings(self) -> None:
         if self.query == "questions":

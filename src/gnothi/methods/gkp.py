@@ -45,6 +45,7 @@ class GeneratedKnowledge(AnsweringSettings):
     )
 
     name: ClassVar[str] = "gkp"
+    usual_tokens: ClassVar[int] = 8_000
 
     @property
     def needs(self) -> Capabilities:

@@ -107,6 +107,7 @@ class IEKR(GatedSettings):
     )
 
     name: ClassVar[str] = "iekr"
+    usual_tokens: ClassVar[int] = 12_000
     # The reader that `gnothi train reader` made (docs/results/iekr.md) was taught to answer at once; a gate has thresholds that
     # were chosen for the model itself.
     defaults_for: ClassVar[ModelDefaults] = ModelDefaults(LAB, {"reader": LAB_READER, "reason": False}, ("gate",))

@@ -38,6 +38,7 @@ class IRCoT(MethodSettings):
     )
 
     name: ClassVar[str] = "ircot"
+    usual_tokens: ClassVar[int] = 8_000
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)

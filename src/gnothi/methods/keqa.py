@@ -81,6 +81,7 @@ class KEQA(SplitSettings):
     yes_no: bool | None = setting(None, "The question asks for yes or no (none: by its wording).")
 
     name: ClassVar[str] = "keqa"
+    usual_tokens: ClassVar[int] = 15_000
     gating: ClassVar[GateSpec] = GateSpec(
         None,
         "alpha",

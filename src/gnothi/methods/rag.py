@@ -22,6 +22,7 @@ class RetrieveAlways(ReaderSettings):
     k: int = setting(3, "Passages to retrieve.", at_least=1)
 
     name: ClassVar[str] = "rag"
+    usual_tokens: ClassVar[int] = 1_500
 
     async def __call__(self, question: Question) -> Answer:
         return await self.reply(self.model, await self.prompt(question))

@@ -52,6 +52,7 @@ class ReAct(MethodSettings):
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "react"
+    usual_tokens: ClassVar[int] = 9_000
 
     def check_settings(self) -> None:
         if self.form == "actions":

@@ -33,6 +33,7 @@ class ReFeed(DrawingSettings):
     ensemble: bool = setting(True, "Of first and last answer take the one of lower uncertainty; false: always the last.")
 
     name: ClassVar[str] = "refeed"
+    usual_tokens: ClassVar[int] = 8_000
 
     @property
     def needs(self) -> Capabilities:

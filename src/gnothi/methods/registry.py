@@ -37,6 +37,7 @@ METHODS: Registry[type[Method]] = Registry(
 _FLAGS = {"model": "<--model>", "retriever": "<--index>", "graph": "<--graph>"}
 _MODEST: Mapping[str, object] = {"choose": "text", "ensemble": False}
 """Settings of methods, and the value that needs least of a model."""
+_USUAL_TOKENS = 10_000
 _PROTOCOLS: Mapping[type, str] = {
     LanguageModel: "a model (none: the main one)",
     Retriever: "an index (none: the main one)",
@@ -89,6 +90,11 @@ class MethodSpec:
     @property
     def resources(self) -> dict[str, type]:
         return {**self.required, **self.optional}
+
+    @property
+    def usual_tokens(self) -> int:
+        """That a question makes its model read and write: the order of size in our runs with demonstrations in plain text."""
+        return int(getattr(self.method, "usual_tokens", _USUAL_TOKENS))
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         """To another process by its name."""

@@ -91,6 +91,7 @@ class Rowen(DrawingSettings):
     k: int = setting(3, "Passages to retrieve.", at_least=1)
 
     name: ClassVar[str] = "rowen"
+    usual_tokens: ClassVar[int] = 9_000
 
     def check_settings(self) -> None:
         if self.perturb == "rephrase":

@@ -100,6 +100,7 @@ class SeaKR(SignalSettings):
     reason: Reason = setting("auto", "Simple form: reason step by step; false: a short answer at once; auto: by the question.")
 
     name: ClassVar[str] = "seakr"
+    usual_tokens: ClassVar[int] = 25_000
     gating: ClassVar[GateSpec] = GateSpec("signal", "threshold", open="always_retrieve")
 
     def check_settings(self) -> None:

@@ -85,6 +85,7 @@ class SearchR1(GenerationSettings):
     max_tokens: int = setting(500, "Tokens of one turn.", at_least=1)
 
     name: ClassVar[str] = "search_r1"
+    usual_tokens: ClassVar[int] = 9_000
 
     def check_settings(self) -> None:
         require_task(self.name, self.model, TAGS[self.tags].task, "Use a checkpoint of Search-R1, or another method.")

@@ -47,6 +47,7 @@ class SearChain(SplitSettings):
     max_nodes: int = setting(20, "A longer chain is not used: the question is the only node then.", at_least=1)
 
     name: ClassVar[str] = "searchain"
+    usual_tokens: ClassVar[int] = 9_000
 
     def check_settings(self) -> None:
         require(self.name, "reader", self.reader, LOGPROBS)

@@ -97,6 +97,7 @@ class SelfRAG(ReaderSettings):
     beam: int = setting(2, "Drafts to keep after each segment.", at_least=1)
 
     name: ClassVar[str] = "self_rag"
+    usual_tokens: ClassVar[int] = 10_000
 
     def check_settings(self) -> None:
         if self.critic == "tokens":

@@ -37,6 +37,7 @@ class SkillRAG(GatedSettings):
     language: str = setting("en", "Language of the passages, for abbreviations and numbers at the ends of sentences.")
 
     name: ClassVar[str] = "skill_rag"
+    usual_tokens: ClassVar[int] = 12_000
     asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("task", "know", "task=useful")
 
     def check_settings(self) -> None:

@@ -34,6 +34,7 @@ class SelfKnowledgeGuided(ReaderSettings):
     )
 
     name: ClassVar[str] = "skr"
+    usual_tokens: ClassVar[int] = 1_500
 
     async def __call__(self, question: Question) -> Answer:
         return await self.reply(self.model, await self.prompt(question))

@@ -43,6 +43,7 @@ class SlimPLM(ReaderSettings):
     k: int = setting(5, "Passages to read, of all queries together.", at_least=1)
 
     name: ClassVar[str] = "slimplm"
+    usual_tokens: ClassVar[int] = 3_000
     gating: ClassVar[GateSpec] = GateSpec("judgement", "threshold", "proxy")
 
     def check_settings(self) -> None:

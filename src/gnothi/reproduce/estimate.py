@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gnothi import methods
 from gnothi.filtering.likeness import Likeness
 from gnothi.models import is_remote
 from gnothi.reproduce import learning, resources
@@ -14,14 +15,8 @@ from gnothi.reproduce.recipe import Training
 from gnothi.reproduce.variants import PlannedStudy
 from gnothi.session.plan import Plan
 
-TOKENS = {
-    "direct": 600, "cot": 1_000, "rag": 1_500, "skr": 1_500, "slimplm": 3_000, "filco": 3_000, "refeed": 8_000, "gkp": 8_000,
-    "flare": 6_000, "dragin": 6_000, "ircot": 8_000, "adaptive_rag": 8_000, "react": 9_000, "searchain": 9_000, "rowen": 9_000,
-    "search_r1": 9_000, "judge": 1_000,
-    "self_rag": 10_000, "crag": 12_000, "skill_rag": 12_000, "iekr": 12_000, "keqa": 15_000, "seakr": 25_000,
-}  # fmt: skip
-"""That a question makes a model read and write, by method: the order of size in our runs with demonstrations in plain text."""
-_OTHER = 10_000
+_LABELLED = 1_000
+"""Tokens that the labels of a question's pairs take, where a re-ranker is trained."""
 _BESIDE = 0.25
 """What a judge or a proxy beside the model reads, of what the model does."""
 _PROMPT, _PAIR, _PASSAGE = 600, 100, 150
@@ -147,7 +142,7 @@ def _read(part: Part, plan: Plan) -> Iterator[tuple[str, float]]:
     (method,) = plan.methods
     if any(protocol is Likeness for protocol, _ in method.named.values()):
         return
-    tokens = TOKENS.get(method.name, _OTHER)
+    tokens = method.spec.usual_tokens
     learnt = {str(part.learnt(one)) for one in part.trainings}
     for spec in plan.models:
         yield part.model if spec in learnt else spec, tokens if spec == plan.sources.model else _BESIDE * tokens
@@ -157,20 +152,20 @@ def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]
     """The tokens that a training makes each model read and write, and those that it learns from."""
     number = sum(training.limit or of.count_training or of.count for of in part.teaching(training))
     if training.kind in learning.FROM_RUN:
-        yield part.model, number * sum(TOKENS[one] for one in learning.asked_by(training)), 0
+        yield part.model, number * sum(methods.spec(name).usual_tokens for name in learning.asked_by(training)), 0
         return
     trained = learning.trainable(part, training, (), collect_only=True)
     settings: Any = getattr(trained, "settings", None)
     if training.kind == "utility-reference":
         yield part.model, number * (settings.k + 1) * _PROMPT, 0
     elif training.kind == "reranker":
-        yield part.model, number * TOKENS["gkp"] / 8, 0
+        yield part.model, number * _LABELLED, 0
         yield training.given["base"], 0, number * 48 * _PAIR * settings.epochs
     elif training.kind == "reader":
         (method,) = trained.plan.methods
         steps = settings.in_all(number)
         checks = steps / settings.evaluate_every
-        read = number * TOKENS.get(method.name, _OTHER) + checks * settings.validation * number * _PROMPT
+        read = number * method.spec.usual_tokens + checks * settings.validation * number * _PROMPT
         yield part.model, read, steps * settings.batch * _PROMPT
     else:
         replies = settings.in_all(number) * settings.questions * settings.replies * _PROMPT / 2

@@ -79,6 +79,7 @@ class Judge:
     demonstrations: bool = setting(True, "Show the model worked examples.")
 
     name: ClassVar[str] = "judge"
+    usual_tokens: ClassVar[int] = 1_000
 
     @property
     def needs(self) -> Capabilities:
