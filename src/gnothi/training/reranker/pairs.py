@@ -47,7 +47,9 @@ class TrainingSettings:
     learning_rate: float = setting(2e-5, "Learning rate, falling linearly to zero.", at_least=0.0)
     warmup: float = setting(0.1, "Share of the steps in which it rises.", at_least=0.0, at_most=1.0)
     weight_decay: float = setting(0.01, "Weight decay.", at_least=0.0)
-    limit: int = setting(512, "Tokens of a pair; a longer query loses the beginning of its question and the ends of its knowledge.", at_least=16)
+    limit: int = setting(
+        512, "Tokens of a pair; a longer query loses the beginning of its question, and knowledge its ends.", at_least=16
+    )
     validation: float = setting(0.1, "Share of the questions that is kept for validation.", at_least=0.01, at_most=0.5)
     evaluate_every: int = setting(100, "Steps between two validations; each is a checkpoint.", at_least=1)
     patience: int = setting(5, "Validations without a better one before training ends.", at_least=1)
