@@ -114,7 +114,7 @@ TARGETS: Mapping[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
                 ("compose", "answer=learned", "learned=gate"),
                 ("cascade", "learned=gate"),
                 ("adaptive_rag", "classifier=complexity"),
-                ("compose", "gate=neighbours", "knowledge=knowledge"),
+                ("skr", "reference=knowledge"),
                 ("compose", "filter=utility", "reference=reference"),
             )
         ),

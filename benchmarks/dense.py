@@ -102,15 +102,13 @@ def measure_size(folder: Path, size: int) -> dict[str, float]:
 
 
 def measure_recall(folder: Path, encoder: str) -> dict[str, dict[str, dict[str, float]]]:
-    from gnothi.retrieval.dense.fusion import Fusion
     from gnothi.retrieval.registry import open_index
 
     index = _embedded(folder, encoder)
     ways = {
         "words": open_index(index),
         "vectors": open_index(f"dense:{index}"),
-        "both, by scores": open_index(f"hybrid:{index}"),
-        "both, by ranks": open_index(f"hybrid:{index}", Fusion("ranks")),
+        "both": open_index(f"hybrid:{index}"),
     }
     found = {way: asyncio.run(_asked(retriever)) for way, retriever in ways.items()}
     return {name: {way: _recalls(one[name], name) for way, one in found.items()} for name in SETS}

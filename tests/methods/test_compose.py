@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from itertools import combinations, product
 from typing import Any, get_args, get_type_hints
@@ -13,8 +12,6 @@ import pytest
 from gnothi import events, lab, methods
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, MissingCapability, UnknownName
-from gnothi.filtering.complexity import Probabilities
-from gnothi.filtering.knowledge import Neighbours
 from gnothi.methods.compose import CERTAINTY, Compose, OtherGate
 from gnothi.methods.steps.settings import Measuring
 from gnothi.models.wrappers import Calibrated
@@ -103,46 +100,6 @@ async def test_on_many_questions_of_the_laboratory(name: str, settings: dict[str
         await both(name, settings, parts, opened.model, opened.retriever, lab.questions(lab.world(), n=20))
 
 
-class Learnt:
-    """Training questions that say the same of every question of the tests with an even number."""
-
-    def __init__(self, even: float, odd: float) -> None:
-        self.chances = even, odd
-
-    def _chance(self, question: str) -> float:
-        return self.chances[int(re.findall(r"\d", f"0{question}")[-1]) % 2]
-
-    async def neighbours(self, question: str, n: int) -> Neighbours:
-        unknown = round(n * self._chance(question))
-        return Neighbours(n - unknown, unknown, (7, 3, 0))
-
-    async def complexity(self, question: str) -> Probabilities:
-        retrieve = self._chance(question)
-        return Probabilities(1 - retrieve, retrieve, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "resource", "parts"),
-    [
-        ("skr", {"reference": "knowledge"}, {"gate": "neighbours", "neighbours": 5, "k": 3}),
-        ("skr", {"reference": "knowledge"}, {"gate": "neighbours", "neighbours": 1, "k": 3}),
-        ("adaptive_rag", {"classifier": "classifier"}, {"gate": "complexity", "k": 3}),
-    ],
-)
-async def test_gates_learnt_from_questions_are_those_of_their_methods(
-    name: str, resource: dict[str, str], parts: dict[str, object]
-) -> None:
-    ((theirs, ours),) = resource.items()
-    model = Scripted(lambda prompt: f"So the answer is {'Kestrel' if prompt.passages else 'Vesk'}.")
-    resources = {"model": model, "retriever": WordRetriever()}
-    settings = {"neighbours": parts["neighbours"]} if name == "skr" else {}
-    known = Learnt(0.2, 0.8)
-    expected = await outcomes(methods.create(name, {**resources, theirs: known}, settings), QUESTIONS)
-    assert {text for text, *_ in expected} == {"Kestrel", "Vesk"}
-    found = await outcomes(methods.create("compose", {**resources, ours: known}, parts), QUESTIONS)
-    assert [one[:3] for one in found] == [one[:3] for one in expected]  # beside, the uncertainty is the gate's where it trusts
-
-
 # --- what only the combination has -----------------------------------------------------------------------------------
 
 A, B = Passage("a", "Mira was born in Corda. It rains.", "Mira"), Passage("b", "Kestrel is a town.", "Kestrel")
@@ -192,7 +149,7 @@ def unsure(prompt: Prompt) -> Reply:
 UNSURE = "It was Mira who painted. She is old. In 1902 came Vesk . So the answer is Vesk"
 
 
-@pytest.mark.parametrize("gate", ["always", "perplexity", "complexity"])
+@pytest.mark.parametrize("gate", ["always", "perplexity", "question"])
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -209,8 +166,8 @@ UNSURE = "It was Mira who painted. She is old. In 1902 came Vesk . So the answer
 async def test_queries_of_an_unsure_answer_from_memory(gate: str, settings: dict[str, object], expected: list[str]) -> None:
     retriever, model = ScriptedRetriever([A, B]), Scripted(unsure)
     resources = {"model": model, "retriever": retriever}
-    if gate == "complexity":
-        resources["classifier"] = Learnt(0.9, 0.9)
+    if gate == "question":
+        resources["signal.probe"] = probe_saying(0.9)
     threshold = {"gate_threshold": 1.1} if gate == "perplexity" else {}
     await methods.create("compose", resources, {"gate": gate, **threshold, **settings})(QUESTION)
     assert retriever.queries == expected
@@ -320,7 +277,7 @@ async def test_a_judge_beside_the_model_judges() -> None:
 def test_every_part_goes_with_every_other() -> None:
     """Made before the first question, each of them, for a model that can do everything."""
     assert {name: len(values) for name, values in SLOTS.items()} == {
-        "gate": len(signals.names()) + 5,
+        "gate": len(signals.names()) + 3,
         "query": 7,
         "filter": 10,
         "answer": 3,
@@ -368,20 +325,16 @@ def beside(gate: str, answer: str = "read") -> dict[str, Any]:
         "entity_frequency": {"gate_threshold": -9.0},
         "probe": {"signal.probe": probe_saying(0.9)},
         "question": {"signal.probe": probe_saying(0.9)},
-        "neighbours": {"knowledge": Learnt(0.9, 0.9)},
-        "complexity": {"classifier": Learnt(0.9, 0.9)},
     }
     learned = {"learned": Fixed({"draft": 0.5, "reading": -0.5})} if "learned" in (gate, answer) else {}
     return needed.get(gate, {}) | learned
 
 
-@pytest.mark.parametrize("gate", ["probe", "question", "neighbours", "complexity"])
+@pytest.mark.parametrize("gate", ["probe", "question"])
 async def test_a_gate_that_foresees_makes_no_draft_that_nobody_needs(gate: str) -> None:
     async def asked(chance: float, **settings: object) -> int:
-        model, learnt = Scripted(script), Learnt(chance, chance)
-        beside = {"neighbours": {"knowledge": learnt}, "complexity": {"classifier": learnt}}
-        resources = {"model": model, "retriever": ScriptedRetriever([A, B])}
-        resources |= beside.get(gate, {"signal.probe": probe_saying(chance)})
+        model = Scripted(script)
+        resources = {"model": model, "retriever": ScriptedRetriever([A, B]), "signal.probe": probe_saying(chance)}
         with events.record() as recorded:
             await methods.create("compose", resources, {"gate": gate, "reason": False, **settings})(QUESTION)
         assert [event.verdict for event in recorded if isinstance(event, events.Decided)] == [
@@ -427,10 +380,7 @@ async def test_a_gate_that_foresees_makes_the_draft_that_the_other_answer_is_com
         {"gate": "never", "k": 3},
         {"certainty": 0.5},
         {"language": "de"},
-        {"neighbours": 3},
         {"query": "claims", "reason": False},
-        {"gate": "neighbours"},
-        {"gate": "complexity"},
         {"filter": "utility", "keep": 3},
         {"judge": Scripted(script), "filter": "strinc"},
     ],
@@ -443,7 +393,7 @@ def test_what_does_not_fit_is_refused(settings: dict[str, object]) -> None:
 
 
 def test_what_a_gate_has_no_use_for_is_refused_with_the_gate_that_has() -> None:
-    resources = {"model": Scripted(script), "retriever": ScriptedRetriever([]), "classifier": Learnt(0.1, 0.9)}
+    resources = {"model": Scripted(script), "retriever": ScriptedRetriever([]), "learned": Fixed({})}
     with refused(InvalidSetting):
         methods.create("compose", resources, {"gate": "gram"})
 

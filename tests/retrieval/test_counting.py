@@ -13,7 +13,7 @@ from gnothi.protocols import Retriever
 from gnothi.retrieval import bm25
 from gnothi.retrieval.analysis import Fields
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.dense.fusion import Hybrid
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import as_filters
 from gnothi.retrieval.foreign import as_retriever
@@ -93,7 +93,7 @@ async def test_a_folder_counts_what_is_there_however_it_is_wrapped(tmp_path: Pat
         writer.commit()
     others: list[Retriever] = [
         Reranked(opened, FakeReranker()),
-        Hybrid(opened, ScriptedRetriever(()), Fusion(), "both"),
+        Hybrid(opened, ScriptedRetriever(()), "both"),
     ]
     assert [await counter(one)(["Kestrel"]) for one in (opened, *others)] == [2] * 3
     assert [await counter(filtered(one, as_filters(["year=1900"])))(["Kestrel"]) for one in (opened, others[0])] == [1, 1]

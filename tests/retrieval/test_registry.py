@@ -14,7 +14,7 @@ from gnothi.graph.registry import GRAPHS, graph_fingerprint, open_graph
 from gnothi.protocols import Retriever
 from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.encoders import Encoding
-from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.dense.fusion import Hybrid
 from gnothi.retrieval.registry import (
     RERANKERS,
     RETRIEVERS,
@@ -70,14 +70,15 @@ async def test_a_folder_says_which_kind_it_is(tmp_path: Path) -> None:
 def test_how_rankings_are_fused_is_for_what_fuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words.embedded(tmp_path / "index", [Passage("p", "a heron")])
     monkeypatch.setattr(Encoding, "questions", lambda _: words.questions)
-    by_ranks = open_index(f"hybrid:{tmp_path / 'index'}", Fusion("ranks", 0.25))
-    assert isinstance(by_ranks, Traced)
-    assert isinstance(hybrid := by_ranks._wrapped, Hybrid)
-    assert (hybrid.name, hybrid._fusion) == (f"hybrid:{tmp_path / 'index'}", Fusion("ranks", 0.25))
+    for given, weight in ((None, 0.5), (0.25, 0.25), (0.0, 0.0)):
+        opened = open_index(f"hybrid:{tmp_path / 'index'}", given)
+        assert isinstance(opened, Traced)
+        assert isinstance(hybrid := opened._wrapped, Hybrid)
+        assert (hybrid.name, hybrid._dense_weight) == (f"hybrid:{tmp_path / 'index'}", weight)
     assert index_fingerprint(f"hybrid:{tmp_path / 'index'}") == index_fingerprint(f"dense:{tmp_path / 'index'}") != ""
     assert index_fingerprint(f"hybrid:{tmp_path / 'index'}") != index_fingerprint(tmp_path / "index")
     with refused(InvalidSetting):
-        open_index(f"dense:{tmp_path / 'index'}", Fusion())
+        open_index(f"dense:{tmp_path / 'index'}", 0.5)
 
 
 async def test_rerankers_and_graphs_have_schemes_too() -> None:

@@ -11,14 +11,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from gnothi.errors import InvalidInput
 from gnothi.files import check_format, made_by, regular
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Foreseen
 from gnothi.signals.wording import WordClassifier, fit_words
-from gnothi.types import Capabilities, Prompt
 
 FORMAT = 1
 FILE = "complexity.json"
@@ -50,20 +47,6 @@ class ComplexitySource(Protocol):
     """Tells how much retrieval a question takes."""
 
     async def complexity(self, question: str) -> Probabilities: ...
-
-
-@dataclass(frozen=True, slots=True)
-class TakesRetrieval(Foreseen):
-    """The ``lead`` of retrieving over none, of the question alone."""
-
-    source: ComplexitySource
-
-    name: ClassVar[str] = "complexity"
-    needs: ClassVar[Capabilities] = Capabilities()
-    default_threshold: ClassVar[float | None] = 0.0
-
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
-        return (await self.source.complexity(prompt.question)).lead
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from gnothi.errors import InvalidInput
 from gnothi.files import check_format, made_by, regular
 from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, SentenceEncoder, Similarity
-from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Foreseen
-from gnothi.types import Capabilities, Passage, Prompt
+from gnothi.types import Passage
 
 FORMAT = 2
 FILE, QUESTIONS = "knowledge.json", "questions.jsonl"
 COMMAND = "gnothi train knowledge-reference"
-Votes = Literal["lead", "share"]
 _DIGITS = 5
 """Similarities are compared to so many digits, so that rounding does not decide; equal ones keep the stored order."""
 
@@ -71,25 +68,6 @@ class KnowledgeSource(Protocol):
     async def neighbours(self, question: str, n: int) -> Neighbours:
         """Of the ``n`` stored questions most like this one (all, where fewer are stored)."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class LessKnown(Foreseen):
-    """How the ``n`` nearest questions vote, as ``votes`` counts: ``lead`` as the authors' code, ``share`` as the paper.
-
-    Of the question alone: the same whatever passages or beginnings of an answer stand in the prompt."""
-
-    source: KnowledgeSource
-    n: int = 10
-    votes: Votes = "lead"
-
-    name: ClassVar[str] = "neighbours"
-    needs: ClassVar[Capabilities] = Capabilities()
-    default_threshold: ClassVar[float | None] = 0.0
-
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
-        near = await self.source.neighbours(prompt.question, self.n)
-        return near.short_of(self.n) if self.votes == "lead" else near.above_share
 
 
 class KnowledgeReference:

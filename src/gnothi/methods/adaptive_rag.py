@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
+from gnothi.filtering.complexity import ComplexitySource
 from gnothi.methods.ircot import IRCoT
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
@@ -45,7 +45,7 @@ class AdaptiveRAG(ReaderSettings):
         chances = await self.classifier.complexity(question.text)
         strategy = chances.strategy
         verdict = "trust" if strategy == "none" else "retrieve"
-        events.emit(events.Decided("retrieve", TakesRetrieval.name, chances.lead, None, verdict))
+        events.emit(events.Decided("retrieve", "complexity", chances.lead, None, verdict))
         events.emit(events.Decided("strategy", "", None, None, strategy))
         if strategy == "none":
             return await self.read(self.model, question)

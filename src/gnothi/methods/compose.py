@@ -8,9 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
-from gnothi.filtering.complexity import ComplexitySource, TakesRetrieval
 from gnothi.filtering.evaluator import Strips, relevance
-from gnothi.filtering.knowledge import KnowledgeSource, LessKnown
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.learned import GateSource
 from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
@@ -55,17 +53,8 @@ LIMITS: Mapping[Filter, tuple[float, int | None]] = {
 """The threshold of a filter (of sentences) and the number kept, as their methods have them; other filters have neither."""
 SENTENCES: Collection[Filter] = tuple(name for name in LIMITS if name != "rerank")
 
-_LEARNT: Mapping[str, tuple[str, str]] = {
-    "neighbours": ("knowledge", "train knowledge-reference"),
-    "complexity": ("classifier", "train complexity"),
-    "learned": ("learned", "calibrate --learn"),
-}
-"""The gates and answers that go by training questions: the resource that holds them, and the training that makes it."""
 _RETRIEVING = ("query", "k", "filter", "answer")
 _USES: Mapping[str, Mapping[str, Collection[str]]] = {
-    "knowledge": {"gate": ("neighbours",)},
-    "neighbours": {"gate": ("neighbours",)},
-    "classifier": {"gate": ("complexity",)},
     "learned": {"gate": ("learned",), "answer": ("learned",)},
     "certainty": {"query": tuple(CERTAINTY)},
     "judge": {"filter": JUDGED},
@@ -103,16 +92,14 @@ def refuse_unused(method: Any) -> None:
 def require_learnt(method: Any) -> None:
     """Raise InvalidSetting for a part of ``compose`` that goes by training questions and has none."""
     for part in ("gate", "answer"):
-        chosen = getattr(method, part)
-        source, command = _LEARNT.get(chosen, (part, ""))
-        if getattr(method, source) is None:
+        if getattr(method, part) == "learned" and method.learned is None:
             raise InvalidSetting(
-                f"setting {part!r}: got {chosen}, which goes by training questions, but {source} is not given. Give it with "
-                f"<--set {source}=FOLDER>, made by `gnothi {command}`."
+                f"setting {part!r}: got learned, which goes by training questions, but learned is not given. Give it with "
+                "<--set learned=FOLDER>, made by `gnothi calibrate --learn`."
             )
 
 
-OtherGate = Literal["never", "always", "neighbours", "complexity", "learned"]
+OtherGate = Literal["never", "always", "learned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +112,17 @@ class Compose(SentenceSettings):
     reranker: Reranker | None = resource("Cross-encoder for filter=rerank.")
     graph: KnowledgeGraph | None = resource("What tells the question's entities for query=reflection.")
     reference: DemonstrationSource | None = resource("Utility reference: demonstrations for filter=utility.")
-    knowledge: KnowledgeSource | None = resource("Training questions that the model knew or not, for gate=neighbours.")
-    classifier: ComplexitySource | None = resource("What tells how much retrieval a question takes, for gate=complexity.")
     learned: GateSource | None = resource("What tells where evidence helps, for gate=learned and answer=learned.")
     gate: OtherGate | SignalName = setting(
         "always",
-        "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold; neighbours (SKR) "
-        "and complexity (Adaptive-RAG) go by the question alone; learned (cascade) where the expected gain exceeds its price.",
+        "Retrieve never, always, or where this signal of a first answer from memory is above gate_threshold; learned (cascade) "
+        "where the expected gain exceeds its price.",
     )
     gate_threshold: float | None = setting(
         None,
         "Retrieve above this uncertainty, or gain with gate=learned (none: the probe's, the one calibrated on the model, the "
         "usual one, or the learnt gate's own).",
     )
-    neighbours: int = setting(10, "gate=neighbours: training questions to compare with.", at_least=1)
     query: Query = setting(
         "question",
         "Search for the question; its content words; of an answer from memory the certain words (SeaKR), all but the "
@@ -176,12 +160,12 @@ class Compose(SentenceSettings):
 
     name: ClassVar[str] = "compose"
     asks_self_knowledge: ClassVar[SelfKnowledge] = SelfKnowledge("filter", "pmi", "filter=relevance")
-    gating: ClassVar[GateSpec] = GateSpec("gate", "gate_threshold", learnt=("knowledge", "neighbours", "classifier"))
+    gating: ClassVar[GateSpec] = GateSpec("gate", "gate_threshold")
 
     def check_settings(self) -> None:
         refuse_unused(self)
         require_learnt(self)
-        if self._measures:
+        if self._named is not None:
             self.gating.require(self.gate, self._gate_threshold)
         if self.query == "claims" and self.reason is False:
             raise InvalidSetting("setting 'query': got claims, but a short answer makes none; expected reason=true with it.")
@@ -222,9 +206,9 @@ class Compose(SentenceSettings):
             if not stages.going_on:
                 return stages.answer(drafted) if self.answer == "learned" else drafted
             memory = stages.measured
-        elif self._measures:
+        elif self._named is not None:
             drafts = self.query in CERTAINTY or (self.answer != "read" and self._reuses)
-            gate = Gate(self._gate_signal, self._gate_threshold, draft=drafts)
+            gate = Gate(self.make_signal(self._named), self._gate_threshold, draft=drafts)
             verdict = await gate(self.model, prompt, self.reply_decoding(prompt))
             memory = verdict.measured
             if not verdict.fired:
@@ -310,28 +294,12 @@ class Compose(SentenceSettings):
     # --- settings ------------------------------------------------------------------------------------------------------
 
     @property
-    def _measures(self) -> bool:
-        return self.gate not in ("never", "always", "learned")
-
-    @property
     def _named(self) -> SignalName | None:
-        """The gate's signal, where it is one that every method may have."""
+        """The gate's signal; None where none is measured."""
         return None if self.gate in get_args(OtherGate) else self.gate
 
     @property
-    def _gate_signal(self) -> Signal:
-        if self.gate == "neighbours":
-            assert self.knowledge is not None
-            return LessKnown(self.knowledge, self.neighbours)
-        if self.gate == "complexity":
-            assert self.classifier is not None
-            return TakesRetrieval(self.classifier)
-        return self.make_signal(self._named)
-
-    @property
     def _gate_threshold(self) -> float | None:
-        if self._named is None and self.gate_threshold is None:
-            return self.model.profile.thresholds.get(self.gate, self._gate_signal.default_threshold if self._measures else None)
         return threshold_of(self.model.profile.thresholds, self._named, self.gate_threshold, self.probe)
 
     @property

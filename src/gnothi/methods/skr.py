@@ -6,10 +6,10 @@ Whether the model knows is told by the training questions most like this one: co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from gnothi import events
-from gnothi.filtering.knowledge import KnowledgeSource, LessKnown, Votes
+from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.searching import search
@@ -27,7 +27,7 @@ class SelfKnowledgeGuided(ReaderSettings):
     reference: KnowledgeSource | None = resource("Training questions that the model knew or not.", required=True)
     k: int = setting(3, "Passages to retrieve.", at_least=1)
     neighbours: int = setting(10, "Training questions to compare with.", at_least=1)
-    votes: Votes = setting(
+    votes: Literal["lead", "share"] = setting(
         "lead",
         "The commoner kind of training questions wins among the neighbours by a lead (the authors' code); share: retrieve "
         "where unknown ones are commoner among them than among all (the paper).",
@@ -43,10 +43,10 @@ class SelfKnowledgeGuided(ReaderSettings):
         """What the reader is asked: the question behind what was found, or alone where its neighbours vote so."""
         require_text(question)
         assert self.reference is not None
-        signal, alone = LessKnown(self.reference, self.neighbours, self.votes), self.reading(question)
-        fired = (excess := await signal.foresee(self.model, alone)) > 0.0
-        events.emit(events.Decided("retrieve", signal.name, excess, 0.0, "retrieve" if fired else "trust"))
-        if not fired:
-            return alone
+        near = await self.reference.neighbours(question.text, self.neighbours)
+        excess = near.short_of(self.neighbours) if self.votes == "lead" else near.above_share
+        events.emit(events.Decided("retrieve", "neighbours", excess, 0.0, "retrieve" if excess > 0.0 else "trust"))
+        if excess <= 0.0:
+            return self.reading(question)
         passages = await search(self.retriever, question.text, self.k)
         return self.reading(question, self.found(question, passages))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gnothi.errors import InvalidSetting, MissingDependency
 from gnothi.protocols import Reranker, Retriever
@@ -17,9 +17,6 @@ from gnothi.retrieval.folder import kind_of, read_manifest
 from gnothi.retrieval.foreign import as_retriever
 from gnothi.retrieval.wrappers import Traced, TracedReranker
 from gnothi.schemes import Scheme, as_scheme, split
-
-if TYPE_CHECKING:
-    from gnothi.retrieval.dense.fusion import Fusion
 
 _KINDS = ("bm25", "dense", "elasticsearch", "hybrid", "lancedb", "opensearch", "postgres", "searxng", "shards")
 RETRIEVERS: Registry[Scheme[Retriever]] = Registry(
@@ -43,21 +40,21 @@ RERANKERS: Registry[Scheme[Reranker]] = Registry(
 )
 
 
-def open_index(spec: str | os.PathLike[str], fusion: Fusion | None = None) -> Retriever:
-    """The retriever of a spec, its searches traced (``events.Searched``). A folder says itself of which kind it is. ``fusion``
-    says how ``hybrid:PATH`` makes one ranking of two.
+def open_index(spec: str | os.PathLike[str], dense_weight: float | None = None) -> Retriever:
+    """The retriever of a spec, its searches traced (``events.Searched``). A folder says itself of which kind it is.
+    ``dense_weight``: share of the vectors in the one ranking that ``hybrid:PATH`` makes of two (None: a half).
 
-    Raises IndexUnavailable, UnknownName for a scheme that does not exist, InvalidSetting for a fusion where nothing is fused,
+    Raises IndexUnavailable, UnknownName for a scheme that does not exist, InvalidSetting for a share where nothing is fused,
     or BrokenPlugin."""
     scheme, argument = _index(os.fspath(spec))
-    if fusion is None:
+    if dense_weight is None:
         return Traced(as_retriever(scheme.open(argument)))
     if scheme is not RETRIEVERS.find("hybrid"):
         raise InvalidSetting(
-            f"how rankings are fused was set, and {spec} gives one ranking alone. Name <--index hybrid:PATH>, or leave out "
-            "<--set index.fusion=...> and <--set index.dense_weight=...>."
+            f"the share of vectors in the ranking was set, and {spec} gives one ranking alone. Name <--index hybrid:PATH>, or "
+            "leave out <--set index.dense_weight=...>."
         )
-    return Traced(scheme.open(argument, fusion))
+    return Traced(scheme.open(argument, dense_weight))
 
 
 def index_fingerprint(spec: str | os.PathLike[str]) -> str:
@@ -110,13 +107,13 @@ def _of(module: str, name: str, *more: str, needs: str = "") -> Callable[[str], 
     return call
 
 
-def _open_hybrid(argument: str, fusion: Fusion | None = None) -> Retriever:
+def _open_hybrid(argument: str, dense_weight: float | None = None) -> Retriever:
     from gnothi.retrieval.bm25 import BM25Index
-    from gnothi.retrieval.dense import fusion as fusing
+    from gnothi.retrieval.dense.fusion import HALF, Hybrid
     from gnothi.retrieval.dense.index import DenseIndex
 
     dense, lexical = DenseIndex.open(argument), BM25Index.open(argument)
-    return fusing.Hybrid(lexical, dense, fusion or fusing.Fusion(), f"hybrid:{argument}")
+    return Hybrid(lexical, dense, f"hybrid:{argument}", HALF if dense_weight is None else dense_weight)
 
 
 def _dense_fingerprint(argument: str) -> str:

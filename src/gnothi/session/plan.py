@@ -209,11 +209,9 @@ def resolve(request: Request) -> Plan:
     searches = config.build(SearchSettings, settings.section(INDEX_SECTION), INDEX_SECTION)
     fields = {key for method in planned for key in (*method.spec.required, *method.spec.optional)}
     reads_graph = "graph" in fields
-    fuses = isinstance(index, str) and index.startswith("hybrid:")
-    for key, used in (("fusion", fuses), ("dense_weight", fuses)):
-        if not used and (one := settings.given.get(f"{INDEX_SECTION}.{key}")) is not None and one.shared:
-            nothing: dict[str, Any] = {key: None}
-            searches = replace(searches, **nothing)
+    fuses, weight = isinstance(index, str) and index.startswith("hybrid:"), settings.given.get(f"{INDEX_SECTION}.dense_weight")
+    if not fuses and weight is not None and weight.shared:
+        searches = replace(searches, dense_weight=None)
     shared = (MODEL_SECTION, INDEX_SECTION)
     given = sorted((key, repr(one.value)) for key, one in settings.given.items() if key.partition(".")[0] in shared)
     plan = Plan(

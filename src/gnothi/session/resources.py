@@ -124,7 +124,7 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
             graph = sources.graph and keep(KnowledgeGraph, sources.graph, specs.open_graph)
             index = sources.index
             if isinstance(index, str):
-                index = specs.open_index(index, searches.fused)
+                index = specs.open_index(index, searches.dense_weight)
                 stack.push_async_callback(index.aclose)
             elif index is not None:
                 index = _traced(index)

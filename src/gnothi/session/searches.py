@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
 
 from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.protocols import Reranker, Retriever
 from gnothi.retrieval.filters import Filters, as_filters
-
-if TYPE_CHECKING:
-    from gnothi.retrieval.dense.fusion import Fusion
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """Of what an index holds, what is searched; and what is found put in a better order."""
 
-    fusion: Literal["ranks", "scores"] | None = setting(
-        None, "hybrid:PATH: one ranking by the scores in both (also for none) or by the ranks (reciprocal rank fusion)."
-    )
     dense_weight: float | None = setting(
         None, "hybrid:PATH: share of the ranking by vectors (none: a half).", at_least=0, at_most=1
     )
@@ -36,15 +29,6 @@ class SearchSettings:
     def narrowing(self) -> Filters:
         """The filters, read."""
         return as_filters(self.filters)
-
-    @property
-    def fused(self) -> Fusion | None:
-        """How two rankings become one; None where nothing was said."""
-        if self.fusion is None and self.dense_weight is None:
-            return None
-        from gnothi.retrieval.dense.fusion import Fusion
-
-        return Fusion(self.fusion or "scores", 0.5 if self.dense_weight is None else self.dense_weight)
 
     def wrap(self, index: Retriever, reranker: Reranker | None) -> Retriever:
         """The index with these settings."""

@@ -62,7 +62,7 @@ def test_what_makes_up_a_gate_are_settings_of_the_method(name: str) -> None:
     if gating is None:
         assert not {"gate", "judgement", "gate_threshold"} & settings.keys()
     else:
-        named = (gating.signal_key, gating.key, gating.open, *gating.depends_on, *gating.learnt)
+        named = (gating.signal_key, gating.key, gating.open, *gating.depends_on)
         assert {key for key in named if key is not None} <= settings.keys()
         assert gating.speaker is None or methods.spec(name).optional[gating.speaker] is LanguageModel
 

@@ -21,7 +21,7 @@ from gnothi.retrieval.bm25 import BM25Index
 from gnothi.retrieval.dense import store
 from gnothi.retrieval.dense.embed import embed
 from gnothi.retrieval.dense.encoders import Encoding
-from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.dense.fusion import Hybrid
 from gnothi.retrieval.dense.index import DenseIndex, Neighbours
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
@@ -55,23 +55,14 @@ class TestDenseByNeighbours(TestDense):
         monkeypatch.setattr("gnothi.retrieval.dense.index.EXACT", 0)
 
 
-class _HybridConformance(RetrieverConformance):
+class TestHybrid(RetrieverConformance):
     lexical = False
-    by: Fusion
 
     @pytest_asyncio.fixture
     async def retriever(self, filled: Path) -> AsyncIterator[Retriever]:
-        hybrid = Hybrid(BM25Index.open(filled), DenseIndex.open(filled, words.questions), self.by, "hybrid")
+        hybrid = Hybrid(BM25Index.open(filled), DenseIndex.open(filled, words.questions), "hybrid")
         yield hybrid
         await hybrid.aclose()
-
-
-class TestHybridByScores(_HybridConformance):
-    by = Fusion("scores")
-
-
-class TestHybridByRanks(_HybridConformance):
-    by = Fusion("ranks")
 
 
 def test_equals_comparing_all_with_ties_by_id(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.protocols import Retriever
 from gnothi.retrieval.build import build
 from gnothi.retrieval.dense.encoders import Encoding
-from gnothi.retrieval.dense.fusion import Fusion
+from gnothi.retrieval.dense.fusion import fuse
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import as_filters
 from gnothi.retrieval.listing import delete_sources
@@ -184,7 +184,7 @@ async def test_both_fuses_the_scores_of_each(backend: Backend) -> None:
         await retriever.aclose()
     backend.described("passages", more=f'{ENCODED}by = "both"')
     retriever = open_index(both)
-    assert await retriever.search("heron fish plums", 5) == Fusion().fuse(alone["words"], alone["vectors"], 5)
+    assert await retriever.search("heron fish plums", 5) == fuse(alone["words"], alone["vectors"], 5)
     await retriever.aclose()
 
 

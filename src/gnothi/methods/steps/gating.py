@@ -20,7 +20,7 @@ REPLY = frozenset({"max_tokens", "form", "reason"})
 class GateSpec:
     """A method declares it with the names of its settings: ``signal_key`` names its signal (None: it is ``consistency``),
     ``key`` sets its threshold; ``speaker`` is the field of the model that it listens to, where that may be another than the
-    main one; ``open`` makes it fire always; ``learnt`` are what it depends on where no signal of ours decides.
+    main one; ``open`` makes it fire always.
 
     A gate that fires where too few of several ``tries`` agree (None: any other gate) has in ``key`` the share that has to:
     ``asks`` says whether they are made, ``schedule`` when, and ``depends_on`` names the settings that its scores and answers
@@ -32,7 +32,6 @@ class GateSpec:
     key: str
     speaker: str | None = None
     open: str | None = None
-    learnt: tuple[str, ...] = ()
     tries: str | None = None
     asks: str | None = None
     schedule: str | None = None
@@ -105,7 +104,7 @@ def scores_depend_on(values: Mapping[str, Any], signal: str | None, gate: GateSp
     what the signal has a use for. ``gate`` is the method's, if it has one."""
     if gate is not None and gate.depends_on:
         return {key: values[key] for key in gate.depends_on}
-    used = signals.settings_of(signal) if signal and signal in signals.SIGNALS else gate.learnt if gate else ()
+    used = signals.settings_of(signal) if signal and signal in signals.SIGNALS else ()
     return {key: value for key, value in values.items() if key in {*REPLY, *used}}
 
 

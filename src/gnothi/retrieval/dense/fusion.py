@@ -1,66 +1,47 @@
-"""One ranking from several, by ranks or by scores."""
+"""One ranking of two, by scores."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting
 from gnothi.protocols import Count, Retriever
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, counter, ranked
 from gnothi.types import ScoredPassage
 
-_K = 60  # Cormack, Clarke and Buettcher (2009), section 2
 _DECIMALS = 9  # sums in another order differ in the last bits; rounding makes them tie
 DEPTH = 100
+HALF = 0.5
 
 Found = Sequence[ScoredPassage]
 
 
-@dataclass(frozen=True, slots=True)
-class Fusion:
-    """How a ranking by words and one by vectors become one.
+def fuse(by_words: Found, by_vectors: Found, k: int, dense_weight: float = HALF) -> tuple[ScoredPassage, ...]:
+    """The k best of both, each best first, by the sum of their scores, in each ranking moved to 0 for the last and 1 for the
+    first of those looked at; a passage that one lacks has 0 from it."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for found, weight in ((by_words, 1 - dense_weight), (by_vectors, dense_weight)):
+        for scored, part in zip(found, _moved(found), strict=True):
+            sums[scored.passage.id] += weight * part
+    passages = {scored.passage.id: scored.passage for scored in (*by_vectors, *by_words)}
+    return ranked((ScoredPassage(passage, round(sums[key], _DECIMALS)) for key, passage in passages.items()), k)
 
-    ``scores``: the sum of scores, in each ranking moved to 0 for the last and 1 for the first of those looked at; better than
-    ranks on what we measured (docs/results/retrieval.md). ``ranks``: reciprocal rank fusion, the sum of 1 / (60 + rank). In
-    both, ``weight`` is the share of the ranking by vectors.
-    """
 
-    by: Literal["ranks", "scores"] = "scores"
-    weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise InvalidSetting(f"weight of the ranking by vectors: got {self.weight}, expected a number from 0 to 1.")
-
-    def fuse(self, by_words: Found, by_vectors: Found, k: int) -> tuple[ScoredPassage, ...]:
-        """The k best of both, each best first; a passage that one lacks has 0 from it."""
-        sums: defaultdict[str, float] = defaultdict(float)
-        for found, weight in ((by_words, 1 - self.weight), (by_vectors, self.weight)):
-            for scored, part in zip(found, self._parts(found), strict=True):
-                sums[scored.passage.id] += weight * part
-        passages = {scored.passage.id: scored.passage for scored in (*by_vectors, *by_words)}
-        return ranked((ScoredPassage(passage, round(sums[key], _DECIMALS)) for key, passage in passages.items()), k)
-
-    def _parts(self, found: Found) -> list[float]:
-        if self.by == "ranks":
-            return [1 / (_K + rank) for rank in _ranks(found)]
-        scores = [one.score for one in found]
-        low, range_ = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
-        return [(score - low) / range_ if range_ else 1.0 for score in scores]
+def _moved(found: Found) -> list[float]:
+    scores = [one.score for one in found]
+    low, range_ = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
+    return [(score - low) / range_ if range_ else 1.0 for score in scores]
 
 
 class Hybrid:
     """Of two retrievers over the same passages, each asked for its first hundred (or more, where more are wanted), one
-    ranking."""
+    ranking. ``dense_weight``: the share of the second, by vectors."""
 
-    def __init__(self, by_words: Retriever, by_vectors: Retriever, fusion: Fusion, name: str) -> None:
-        self._by_words, self._by_vectors, self._fusion, self._name = by_words, by_vectors, fusion, name
+    def __init__(self, by_words: Retriever, by_vectors: Retriever, name: str, dense_weight: float = HALF) -> None:
+        self._by_words, self._by_vectors, self._name, self._dense_weight = by_words, by_vectors, name, dense_weight
 
     @property
     def name(self) -> str:
@@ -70,10 +51,11 @@ class Hybrid:
         check_k(k)
         depth = max(k, DEPTH)
         by_words, by_vectors = await gather(self._by_words.search(query, depth), self._by_vectors.search(query, depth))
-        return self._fusion.fuse(by_words, by_vectors, k)
+        return fuse(by_words, by_vectors, k, self._dense_weight)
 
     def filtered(self, filters: Filters) -> Retriever:
-        return Hybrid(filtered(self._by_words, filters), filtered(self._by_vectors, filters), self._fusion, self._name)
+        by_words, by_vectors = filtered(self._by_words, filters), filtered(self._by_vectors, filters)
+        return Hybrid(by_words, by_vectors, self._name, self._dense_weight)
 
     def counter(self, filters: Filters = ()) -> Count:
         return counter(self._by_words, filters)
@@ -85,11 +67,3 @@ class Hybrid:
 
     async def aclose(self) -> None:
         await gather(self._by_words.aclose(), self._by_vectors.aclose())
-
-
-def _ranks(found: Found) -> list[int]:
-    """From 1; equal scores share a rank."""
-    ranks: list[int] = []
-    for place, one in enumerate(found):
-        ranks.append(ranks[-1] if place and one.score == found[place - 1].score else place + 1)
-    return ranks

@@ -18,7 +18,7 @@ from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from gnothi.files import TOML_ERRORS, home_expanded
 from gnothi.protocols import Retriever
 from gnothi.retrieval.dense.encoders import Encoding, Vectors
-from gnothi.retrieval.dense.fusion import Fusion, Hybrid
+from gnothi.retrieval.dense.fusion import Hybrid
 from gnothi.retrieval.filtering import Narrows
 from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.results import check_k, ranked
@@ -292,7 +292,7 @@ def searcher(
     }
     comparable = len({(one.encoder, one.distance) for one in found}) == 1
     vectors = Merged([part(one, made[one.encoder]) for one in found], name, comparable)
-    return Hybrid(words, vectors, Fusion(), name) if words else vectors
+    return Hybrid(words, vectors, name) if words else vectors
 
 
 def all_contents(contents: Iterable[str]) -> str:
