@@ -133,12 +133,13 @@ def _may_hold(path: Path, mark: str) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files that hold no test of the one mark that is asked for (`-m slow`, `-m 'data and ...'`) are not imported: each worker
-    would take many seconds for that."""
-    mark, _, rest = config.option.markexpr.partition(" and ")
-    if mark not in SAID or " or " in rest or not collection_path.name.startswith("test_"):
+    """Files that hold no test of the marks that are asked for (`-m slow`, `-m '(slow or data) and not long'`) are not imported:
+    each worker would take many seconds for that."""
+    wanted, _, rest = config.option.markexpr.partition(" and ")
+    marks = wanted.strip("()").split(" or ")
+    if not SAID.keys() >= set(marks) or " or " in rest or not collection_path.name.startswith("test_"):
         return None
-    return None if _may_hold(collection_path, mark) else True
+    return None if any(_may_hold(collection_path, mark) for mark in marks) else True
 
 
 @pytest.hookimpl(tryfirst=True)

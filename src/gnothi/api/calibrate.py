@@ -21,9 +21,10 @@ from gnothi.calibration.choose import Chosen, choose
 from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.file import Calibration
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.source import PANEL, Source, from_replay, replay_of
+from gnothi.calibration.source import Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import name_of
+from gnothi.methods.roles import ALWAYS, EVERY_SIGNAL, GATED
 from gnothi.session.calibrate import (
     METRIC,
     RUNS,
@@ -42,7 +43,6 @@ from gnothi.types import Question
 if TYPE_CHECKING:
     from gnothi.protocols import Method
 
-DEFAULT = "seakr"
 _READING = {"limit", "format", "concurrency", "max_failures"}
 """How questions are read and asked, also of what is open."""
 
@@ -93,7 +93,7 @@ def calibrate(
         )
     named = None if data is None else _data(data)
     replay = replay_of(named, metric, never, always) if isinstance(named, str) else None
-    if signal is not None and replay is None and feedback is None and _name(method) != PANEL:
+    if signal is not None and replay is None and feedback is None and _name(method) != EVERY_SIGNAL:
         raise InvalidSetting(
             f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own. Set it where the "
             "method is opened, and give that: gnothi.open(METHOD, signal=...)."
@@ -150,8 +150,8 @@ def source_from(
     of ``evaluate`` for what is asked, and settings of the method by name; of what was recorded, the model's name alone
     counts. ``watch`` is warned of what may mislead. Raises as ``calibrate``."""
     model = None if (given_model := said.get("model")) is None else name_of(given_model)
-    if choice.stop_early and (feedback is not None or replay is not None or _name(method) == PANEL):
-        got = "the panel" if _name(method) == PANEL else "recorded answers"
+    if choice.stop_early and (feedback is not None or replay is not None or _name(method) == EVERY_SIGNAL):
+        got = "the panel" if _name(method) == EVERY_SIGNAL else "recorded answers"
         raise InvalidSetting(
             f"<--stop-early>: got {got}, without scores of fewer samples and of a second draw. Name a data set whose questions "
             "can be asked, and a method with one signal: seakr, say."
@@ -184,7 +184,7 @@ def _asked(
     """What the gate's decisions come to on the questions; of the panel a replay of all signals, beside the answers of always
     retrieving. What it cannot be asked for is refused before anything is opened."""
     check_metric(metric)
-    parameters, method = inspect.signature(evaluate).parameters, method or DEFAULT
+    parameters, method = inspect.signature(evaluate).parameters, method or GATED
     settings = {key: value for key, value in said.items() if key not in parameters}
     said = {key: value for key, value in said.items() if key in parameters}
     if isinstance(method, Rag):
@@ -194,8 +194,8 @@ def _asked(
     elif settings:
         given.check_keywords(settings, str(_name(method)), parameters)
         said["settings"] = settings
-    panel = _name(method) == PANEL
-    bound = inspect.signature(evaluate).bind(data, [method, "rag"] if panel else [method], "", **said)
+    panel = _name(method) == EVERY_SIGNAL
+    bound = inspect.signature(evaluate).bind(data, [method, ALWAYS] if panel else [method], "", **said)
     bound.apply_defaults()
     plan, rag = planned(bound.arguments)
     if not panel:

@@ -13,6 +13,7 @@ from gnothi import methods as known
 from gnothi.api import given
 from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
+from gnothi.methods.roles import ALWAYS, AT_ONCE, GATED
 from gnothi.models import LAB
 from gnothi.session.default_method import default_method
 from gnothi.session.watch import Watch
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gnothi.retrieval.foreign import Searches
     from gnothi.serving.service import Service
 
-METHODS = ("seakr", "rag", "direct")
+METHODS = (GATED, ALWAYS, AT_ONCE)
 
 
 def serve(

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from gnothi.errors import InvalidSetting
+from gnothi.methods.roles import ALWAYS, AT_ONCE, REASONING, STAGES
 from gnothi.runs.rows import Row
 
 ByMethod = Mapping[str, Sequence[Row]]
-
-REASONS, AT_ONCE = "cot", "direct"
-"""The methods that answer from memory and do nothing else: step by step, and at once."""
-ALWAYS, RECORDING = "rag", "cascade"
-"""The methods that always retrieve: once, and to the end of a cascade without a gate, recording what is known at each stage."""
 
 
 def closed_book(by_method: ByMethod, trusting: Collection[str] = ()) -> list[str]:
     """The methods that answer from memory, the one that stands for never retrieving first.
 
-    First those that measured: the answers of ``panel``, on which its signals were measured, and those of a method whose gate
-    was told never to fire (``trusting``). Then ``cot``, and ``direct`` last: gated methods and ``rag`` reason, and short
+    First those that measured: answers beside which every signal was measured, and those of a method whose gate was told never
+    to fire (``trusting``). Then the one that reasons, and the one that answers at once last: gated methods reason, and short
     answers to composed questions fail for want of reasoning as well as of knowledge.
     """
     measured = [name for name, rows in by_method.items() if gauged(rows)]
     told = [name for name in by_method if name in trusting]
-    return list(dict.fromkeys([*measured, *told, *(name for name in (REASONS, AT_ONCE) if name in by_method)]))
+    return list(dict.fromkeys([*measured, *told, *(name for name in (REASONING, AT_ONCE) if name in by_method)]))
 
 
 def never_of(by_method: ByMethod, trusting: Collection[str] = ()) -> str | None:
@@ -34,7 +30,7 @@ def never_of(by_method: ByMethod, trusting: Collection[str] = ()) -> str | None:
 
 def always_of(by_method: ByMethod) -> str | None:
     """The method whose answers stand for always retrieving; None where the run holds none."""
-    recording = next((RECORDING for row in by_method.get(RECORDING, ()) if row.signals), None)
+    recording = next((STAGES for row in by_method.get(STAGES, ()) if row.signals), None)
     return ALWAYS if ALWAYS in by_method else recording
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from gnothi import methods
-from gnothi.calibration.baselines import ALWAYS, ByMethod, always_of, gauged, never_of, require_two
+from gnothi.calibration.baselines import ByMethod, always_of, gauged, never_of, require_two
 from gnothi.calibration.replay import Known, Replay, Scores
 from gnothi.calibration.verdicts import degenerate, gate_summary, gauged_scores, question_scores, truth
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.traits import STAGES, Texts
 from gnothi.methods.panel import place_of
+from gnothi.methods.roles import ALWAYS, AT_ONCE, EVERY_SIGNAL, REASONING
 from gnothi.metrics import METRICS
 from gnothi.runs.folder import read_rows
 from gnothi.runs.journal import read_config
@@ -37,9 +38,9 @@ def read_run(path: Path, metric: str = "em", never: str | None = None, always: s
     """Scores of every method with a gate, and all that ``panel`` measured, on the questions that they, never and always all
     answered.
 
-    What stands for never and always is told by ``ends.never_of`` and ``ends.always_of``. The signals of ``panel``, and the gate
-    of a method whose threshold was infinite, so that it never searched, are held against these methods' own answers. Raises
-    InvalidInput, UnknownName, or InvalidSetting where both are the same."""
+    What stands for never and always is told by ``baselines.never_of`` and ``baselines.always_of``. The signals of ``panel``,
+    and the gate of a method whose threshold was infinite, so that it never searched, are held against these methods' own
+    answers. Raises InvalidInput, UnknownName, or InvalidSetting where both are the same."""
     config, by_method = read_config(path), group(read_rows(path))
     trusting = [name for name in by_method if trusts_all(config, name)]
     name = str(config.get("dataset.name", path.name))
@@ -188,8 +189,12 @@ def _searches(rows: Sequence[Row]) -> float:
 
 
 def _lacking(what: str, by_method: ByMethod, without: str | None) -> str:
-    lacking = "panel, cot or direct, which never retrieve" if without is None else f"{ALWAYS}, which always retrieves"
-    asked = ",".join(dict.fromkeys(["cot", ALWAYS, *by_method]))
+    lacking = (
+        f"{EVERY_SIGNAL}, {REASONING} or {AT_ONCE}, which never retrieve"
+        if without is None
+        else f"{ALWAYS}, which always retrieves"
+    )
+    asked = ",".join(dict.fromkeys([REASONING, ALWAYS, *by_method]))
     return (
         f"{what} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
         f"stands between. Run <--method {asked}> into another folder, or name methods of this run with <--never> and "

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from gnothi.models.identity import Identity
     from gnothi.runs.rows import Row
 
-PANEL = "panel"
-"""The method that measures every signal."""
 _MODEL = "model.name"
 
 

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gnothi import methods
-from gnothi.calibration.baselines import AT_ONCE, closed_book
+from gnothi.calibration.baselines import closed_book
+from gnothi.methods.roles import AT_ONCE
 from gnothi.runs.rows import Row
 from gnothi.signals.replies import says_nothing
 from gnothi.stats.auroc import auroc, auroc_interval
@@ -57,9 +58,9 @@ class GateSummary:
 
 
 def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em", trusting: Collection[str] = ()) -> Truth | None:
-    """What a gate ought to know: where the method that stands for never retrieving is wrong (``ends.never_of``). Where that is
-    ``direct``, in the laboratory, from whether the model was shown the needed facts often (knows) or never (does not), seldom
-    seen ones left out."""
+    """What a gate ought to know: where the method that stands for never retrieving is wrong (``baselines.never_of``). Where
+    that answers at once, in the laboratory, from whether the model was shown the needed facts often (knows) or never (does
+    not), seldom seen ones left out."""
     levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
     seen = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
     answers = [_answers(name, by_method, metric) for name in closed_book(by_method, trusting)]

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from gnothi.calibration.source import PANEL, replay_of
+from gnothi.calibration.source import replay_of
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.files import meant
+from gnothi.methods.roles import EVERY_SIGNAL, GATED
 
 _LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
 _MODES = {
@@ -46,7 +47,7 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
 )
 @click.option(
     "--method",
-    default="seakr",
+    default=GATED,
     show_default=True,
     metavar="NAME",
     help="The method whose gate is calibrated; see `gnothi list methods`.",
@@ -303,7 +304,7 @@ def _check_there(files: tuple[Path, ...], mode: str) -> None:
 def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: bool) -> None:
     """Raises InvalidSetting for a flag that would count for nothing. ``typed`` are the given ones by name of the parameter;
     ``recorded``: the data set is a run or a file of outcomes."""
-    if not recorded and "signal" in typed and method != PANEL:
+    if not recorded and "signal" in typed and method != EVERY_SIGNAL:
         raise InvalidSetting(
             f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
             "the signal of the method's gate: see `gnothi list methods NAME` for the setting, as in --set gate=gram."

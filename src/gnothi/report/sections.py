@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gnothi.calibration.baselines import ALWAYS, AT_ONCE, REASONS
 from gnothi.calibration.from_run import trusts_all
+from gnothi.methods.roles import ALWAYS, AT_ONCE, REASONING
 from gnothi.report.titles import Name, names
 from gnothi.runs.folder import EXECUTION, read_config, read_rows
 from gnothi.runs.rows import Key, Row
@@ -82,7 +82,7 @@ def _name(method: str, config: Mapping[str, Any], path: Path, taken: dict[str, P
     with its path. Gates are replayed between methods of certain names: the first of these keeps its own."""
     label = config.get(f"{EXECUTION}label")
     names = [label] if isinstance(label, str) and label and config.get("methods") == [method] else []
-    plain = [method, *names] if method in (REASONS, AT_ONCE, ALWAYS) else [*names, method]
+    plain = [method, *names] if method in (REASONING, AT_ONCE, ALWAYS) else [*names, method]
     for name in (*plain, f"{plain[0]} ({path.name})", f"{plain[0]} ({path})"):
         if name not in taken:
             taken[name] = path

@@ -19,6 +19,7 @@ from gnothi.concurrency import gather, hurried
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.events import Decided, Event, Listener, Searched, UnknownKeys, listen, record
 from gnothi.methods.planned import name_of
+from gnothi.methods.roles import AT_ONCE
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.models import RemoteSettings
 from gnothi.models.remote.budget import Budget, Prices, spending
@@ -111,7 +112,7 @@ TOKENS = 300
 
 async def reply(opened: Opened, plan: Plan, question: Question) -> Result:
     """What the model says, whole; of a model with a format of its own, its short answer."""
-    direct = methods.create("direct", {"model": opened.model}, {})
+    direct = methods.create(AT_ONCE, {"model": opened.model}, {})
     if not follows_instructions(opened.model):
         return await ask_method(plan, opened, direct, question)
     started = time.perf_counter()

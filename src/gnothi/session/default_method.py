@@ -10,15 +10,12 @@ from gnothi import methods
 from gnothi.config import Settings
 from gnothi.errors import GnothiError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, SERVER_SECTIONS, name_of
+from gnothi.methods.roles import ALWAYS, ANY_GATE, GATED
 from gnothi.models.identity import declaration_of
 from gnothi.protocols import LanguageModel
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration
-
-GATED, ALWAYS = "seakr", "rag"
-RECORDED = "compose"
-"""Its gate may have any signal, and it answers as recorded methods do: from memory, or as ``ALWAYS``."""
 
 
 def default_method(model: Any, settings: Settings, calibration: Calibration | None) -> tuple[str, str]:
@@ -28,7 +25,7 @@ def default_method(model: Any, settings: Settings, calibration: Calibration | No
     thresholds of its own, or a setting was given that only this one has; else the one that searches always."""
     if calibration is not None:
         named = calibration.method
-        named = named if named in methods.names() and methods.spec(named).gate else RECORDED
+        named = named if named in methods.names() and methods.spec(named).gate else ANY_GATE
         return (
             named,
             f"method {named}: the calibration says when it searches with the model {calibration.model.name or '(any)'}",

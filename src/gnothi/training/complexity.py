@@ -17,6 +17,7 @@ from gnothi.config import Settings, build
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.roles import ALWAYS, REASONING, STEPWISE
 from gnothi.methods.steps.settings import setting
 from gnothi.report.numbers import counted
 from gnothi.runs.rows import Row
@@ -82,9 +83,9 @@ def label(
 
 @dataclass(frozen=True, slots=True)
 class ComplexitySettings:
-    memory: str = setting("cot", "The run's method that answers from memory.")
-    once: str = setting("rag", "The run's method that retrieves once.")
-    steps: str = setting("ircot", "The run's method that retrieves in steps.")
+    memory: str = setting(REASONING, "The run's method that answers from memory.")
+    once: str = setting(ALWAYS, "The run's method that retrieves once.")
+    steps: str = setting(STEPWISE, "The run's method that retrieves in steps.")
     several_hops: tuple[str, ...] = setting(
         (), "Kinds of question that take several hops: those that no method answered rightly are labelled by their kind."
     )
@@ -101,7 +102,7 @@ def train_by(run: Path, out: Path, settings: Settings) -> Learnt:
 def train(
     run: Path,
     out: Path,
-    methods: Sequence[str] = ("cot", "rag", "ircot"),
+    methods: Sequence[str] = (REASONING, ALWAYS, STEPWISE),
     several_hops: Collection[str] | None = None,
     strength: float = 1.0,
     metric: Metric = "em",

@@ -17,6 +17,7 @@ from gnothi.errors import InvalidInput
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.knowledge import Experience, write_knowledge
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
+from gnothi.methods.roles import ALWAYS, AT_ONCE
 from gnothi.methods.steps.settings import setting
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of
@@ -54,8 +55,8 @@ def experiences(
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSettings:
-    memory: str = setting("direct", "The run's method that answers from memory.")
-    retrieval: str = setting("rag", "The run's method that retrieves.")
+    memory: str = setting(AT_ONCE, "The run's method that answers from memory.")
+    retrieval: str = setting(ALWAYS, "The run's method that retrieves.")
     labels: Labels = setting("better", "What is known: what memory alone got right (better), or both, too (right).")
     metric: Metric = setting("em", "An answer is right where it is a gold answer (em), or where it holds one (accuracy).")
 
@@ -69,8 +70,8 @@ def train_by(run: Path, out: Path, settings: Settings, encoder: str = LEXICAL) -
 def train(
     run: Path,
     out: Path,
-    memory: str = "direct",
-    retrieval: str = "rag",
+    memory: str = AT_ONCE,
+    retrieval: str = ALWAYS,
     encoder: str = LEXICAL,
     labels: Labels = "better",
     metric: Metric = "em",

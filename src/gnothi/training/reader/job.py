@@ -10,6 +10,7 @@ from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections
+from gnothi.methods.roles import ALWAYS
 from gnothi.protocols import KnowledgeGraph, Retriever
 from gnothi.session.watch import Watch
 from gnothi.training import processes
@@ -34,7 +35,7 @@ class TrainableReader(Staged[Material, Example]):
 
     kind, stage = Material, "prompts"
 
-    def __init__(self, job: Job, method: str = "rag") -> None:
+    def __init__(self, job: Job, method: str = ALWAYS) -> None:
         method = methods.spec(method).name
         self.settings, asking = _settings(job.given, method)
         super().__init__(job)
