@@ -79,6 +79,9 @@ def test_how_rankings_are_fused_is_for_what_fuses(tmp_path: Path, monkeypatch: p
     assert index_fingerprint(f"hybrid:{tmp_path / 'index'}") != index_fingerprint(tmp_path / "index")
     with refused(InvalidSetting):
         open_index(f"dense:{tmp_path / 'index'}", 0.5)
+    for outside in (2, -0.1, float("nan")):
+        with refused(InvalidSetting):
+            open_index(f"hybrid:{tmp_path / 'index'}", outside)
 
 
 async def test_rerankers_and_graphs_have_schemes_too() -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from gnothi.concurrency import gather
+from gnothi.errors import InvalidSetting
 from gnothi.protocols import Count, Retriever
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters
@@ -38,9 +39,11 @@ def _moved(found: Found) -> list[float]:
 
 class Hybrid:
     """Of two retrievers over the same passages, each asked for its first hundred (or more, where more are wanted), one
-    ranking. ``dense_weight``: the share of the second, by vectors."""
+    ranking. ``dense_weight``: the share of the second, by vectors. Raises InvalidSetting for one outside of 0 to 1."""
 
     def __init__(self, by_words: Retriever, by_vectors: Retriever, name: str, dense_weight: float = HALF) -> None:
+        if not 0 <= dense_weight <= 1:
+            raise InvalidSetting(f"setting 'dense_weight': got {dense_weight}, expected a share from 0 to 1.")
         self._by_words, self._by_vectors, self._name, self._dense_weight = by_words, by_vectors, name, dense_weight
 
     @property
