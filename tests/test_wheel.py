@@ -71,12 +71,16 @@ def needed(one: Distribution, extras: frozenset[str], found: dict[tuple[str, str
 
 def environment(folder: Path, wheel: Path, extras: tuple[str, ...]) -> Path:
     """The Python of a new environment with the wheel, and with what it declares linked into it."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # what is there counts as installed
+
+    def run(*command: str) -> str:
+        return subprocess.run(command, env=outside, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+    run(sys.executable, "-m", "venv", "--without-pip", str(folder))
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    pip = [sys.executable, "-m", "pip", "--python", str(python)]
-    subprocess.run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], check=True)
-    where = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    packages = Path(subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip())
+    pip = (sys.executable, "-m", "pip", "--python", str(python))
+    run(*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel))
+    packages = Path(run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))
     (itself,) = packages.glob("gnothi-*.dist-info")
     found: dict[tuple[str, str], Distribution] = {}
     try:
@@ -87,7 +91,7 @@ def environment(folder: Path, wheel: Path, extras: tuple[str, ...]) -> Path:
         for entry in {file.parts[0] for file in one.files or ()} - {"..", "__pycache__"}:
             if not (packages / entry).exists():
                 (packages / entry).symlink_to(Path(str(one.locate_file(entry))))
-    subprocess.run([*pip, "check"], check=True)
+    run(*pip, "check")
     return python
 
 

@@ -80,6 +80,26 @@ def test_what_the_trainer_reports_becomes_lines(tmp_path: Path) -> None:
     assert control.should_training_stop
 
 
+def test_curves_are_drawn_at_the_first_validation_and_then_every_ten_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    drawn, now = [], [5.0]
+    monkeypatch.setattr("gnothi.training.curve.time.monotonic", lambda: now[0])
+    curve = Curve(tmp_path, KEPT, 9)
+    monkeypatch.setattr(curve, "draw", lambda: drawn.append(now[0]))
+    listener = curve.listener()
+
+    def validate_now_and_then() -> None:
+        for now[0] in (5.0, 9.0, 14.9, 15.0, 20.0):
+            listener.on_evaluate(None, None, SimpleNamespace(), metrics={})
+
+    validate_now_and_then()
+    assert drawn == []  # of several processes, the others
+    curve.run(SimpleNamespace(evaluate=lambda: None, train=lambda **_: validate_now_and_then()), 8)
+    assert drawn == [5.0, 15.0]
+
+
 @pytest.mark.parametrize("panels", [reader.KEPT.panels, reranker.KEPT.panels, (Panel("one", trained=("loss", "training")),)])
 def test_the_picture_is_written(tmp_path: Path, panels: tuple[Panel, ...]) -> None:
     draw_curves(tmp_path, [], panels)

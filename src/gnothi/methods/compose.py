@@ -94,8 +94,8 @@ def require_learnt(method: Any) -> None:
     for part in ("gate", "answer"):
         if getattr(method, part) == "learned" and method.learned is None:
             raise InvalidSetting(
-                f"setting {part!r}: got learned and no learnt gate, expected a folder of one, made by `gnothi calibrate --learn`. "
-                "Give it with <--set learned=FOLDER>."
+                f"setting {part!r}: got learned and no learnt gate, expected a folder of one, made by `gnothi "
+                "calibrate --learn`. Give it with <--set learned=FOLDER>."
             )
 
 

@@ -44,8 +44,8 @@ def open_index(spec: str | os.PathLike[str], dense_weight: float | None = None) 
     """The retriever of a spec, its searches traced (``events.Searched``). A folder says itself of which kind it is.
     ``dense_weight``: share of the vectors in the one ranking that ``hybrid:PATH`` makes of two (None: a half).
 
-    Raises IndexUnavailable, UnknownName for a scheme that does not exist, InvalidSetting for a share that is none, or where nothing is fused,
-    or BrokenPlugin."""
+    Raises IndexUnavailable, UnknownName for a scheme that does not exist, InvalidSetting for a share that is none, or where
+    nothing is fused, or BrokenPlugin."""
     scheme, argument = _index(os.fspath(spec))
     if dense_weight is None:
         return Traced(as_retriever(scheme.open(argument)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ from gnothi.session.watch import SILENT, Progress, Watch
 from gnothi.training.finetuning import CHECKPOINTS, METRICS, newest_checkpoint, out_of_patience
 
 CURVES = "curves.png"
+DRAWN_EVERY = 10.0
+"""Seconds from a picture to the next, which takes nearly one."""
 BLUE, GREEN, RED, YELLOW, GREY = "#4477aa", "#228833", "#bb5566", "#ccaa33", "#bbbbbb"
 
 
@@ -83,6 +86,7 @@ class Curve:
         self._reached = int(self._checkpoint.name.rpartition("-")[2]) if self._checkpoint else -1
         self.lines: list[Figures] = [line for _, line in read_lines(out / METRICS) if line["step"] <= self._reached]
         self._journal: Journal | None = None
+        self._drawn = float("-inf")
         self._progress, self._latest = Progress(), Figures()
 
     def run(self, trainer: Any, steps: int, writes: bool = True) -> None:
@@ -102,8 +106,8 @@ class Curve:
                     self._journal.close()
 
     def listener(self, validated: Callable[[], None] = lambda: None) -> Any:
-        """What the trainer reports, as lines. After each validation the curves are drawn, ``validated`` is called, and training
-        ends where it is over."""
+        """What the trainer reports, as lines. After a validation the curves are drawn, where they were not just before;
+        ``validated`` is called, and training ends where it is over."""
         from transformers import TrainerCallback
 
         kept = self.kept
@@ -119,8 +123,9 @@ class Curve:
                 self.add(state.global_step, line)
 
         def on_evaluate(_: Any, __: Any, ___: Any, control: Any, **____: Any) -> None:
-            if self._journal is not None:
+            if self._journal is not None and time.monotonic() - self._drawn >= DRAWN_EVERY:
                 self.draw()
+                self._drawn = time.monotonic()
             validated()
             if self.over:
                 control.should_training_stop = True

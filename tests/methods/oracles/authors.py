@@ -21,7 +21,7 @@ from unittest.mock import patch
 import pytest
 
 CASES = 1_000
-FAST, SLOW = 200, 2_000
+FAST, LONG = 200, 2_000
 
 
 @cache

@@ -15,7 +15,7 @@ from gnothi.filtering.complexity import Probabilities
 from gnothi.testing.model import Scripted
 from gnothi.types import Passage, Prompt, Question
 from tests.methods.oracles import test_ircot as ircot
-from tests.methods.oracles.authors import FAST, SLOW
+from tests.methods.oracles.authors import FAST, LONG
 from tests.methods.oracles.scripts import QUESTION, Course, Outcome, Searcher, names
 from tests.reproduce.planned import made, row
 
@@ -62,7 +62,7 @@ def restated(seed: int) -> Outcome:
     return Outcome.of(course, passages, ircot.says(course, "", names(passages)).split("\n")[0].strip())
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_rules(cases: int) -> None:
     assert [seed for seed in range(cases) if not ircot.same(ours(seed), restated(seed))] == []
 

@@ -19,7 +19,7 @@ from gnothi.methods.steps.prompts import USEFUL
 from gnothi.methods.steps.queries import keywords
 from gnothi.testing.model import Scripted
 from gnothi.types import Passage, Prompt, Question
-from tests.methods.oracles.authors import FAST, SLOW, function
+from tests.methods.oracles.authors import FAST, LONG, function
 from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Searcher
 from tests.reproduce.planned import made, row
 
@@ -162,12 +162,12 @@ def load() -> tuple[Any, Any]:
     return flag, function("HuskyInSalt/CRAG", "scripts/utils.py", "select_relevants", {"torch": torch})
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_rules(cases: int) -> None:
     assert [seed for seed in range(cases) if ours(seed) != restated(seed)] == []
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_authors(cases: int) -> None:
     authors = load()
     assert [seed for seed in range(cases) if ours(seed) != theirs(*authors, seed)] == []

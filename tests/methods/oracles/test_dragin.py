@@ -19,7 +19,7 @@ from gnothi.methods.steps.parsing import split_sentences
 from gnothi.methods.steps.queries import is_content
 from gnothi.testing.model import Scripted
 from gnothi.types import Attended, Passage, Prompt, Question
-from tests.methods.oracles.authors import FAST, SLOW, function
+from tests.methods.oracles.authors import FAST, LONG, function
 from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, cut, names
 from tests.reproduce.planned import made, row
 
@@ -259,12 +259,12 @@ def load() -> dict[str, Any]:
 # -----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_rules(cases: int) -> None:
     assert [seed for seed in range(cases) if ours(seed) != restated(seed)] == []
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_authors(cases: int) -> None:
     authors = load()
     with np.errstate(invalid="ignore"):  # theirs: no word that says something

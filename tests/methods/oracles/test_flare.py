@@ -20,7 +20,7 @@ import pytest
 from gnothi.methods.steps.parsing import split_sentences
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Passage, Prompt, Question
-from tests.methods.oracles.authors import FAST, SLOW, function, module
+from tests.methods.oracles.authors import FAST, LONG, function, module
 from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, cut, names
 from tests.reproduce.planned import made, row
 
@@ -184,19 +184,19 @@ def load() -> Any:
 # -----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_rules(cases: int) -> None:
     assert [seed for seed in range(cases) if ours(seed) != restated(seed)] == []
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_authors(cases: int) -> None:
     authors = load()
     assert [seed for seed in range(cases) if ours(seed) != theirs(authors, seed)] == []
 
 
 def test_the_cases_go_every_way() -> None:
-    outcomes = [restated(seed) for seed in range(SLOW)]
+    outcomes = [restated(seed) for seed in range(LONG)]
     assert {len(one.searched) for one in outcomes} >= set(range(1, 6))
     assert {len(one.kept) for one in outcomes} >= set(range(7))
     assert {"15,140.", "Dr. Birch", ""} & {one.answer for one in outcomes} == {"15,140.", ""}

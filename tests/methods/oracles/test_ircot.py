@@ -20,7 +20,7 @@ import pytest
 from gnothi.methods.steps.parsing import split_sentences
 from gnothi.testing.model import Scripted
 from gnothi.types import Passage, Prompt, Question
-from tests.methods.oracles.authors import FAST, SLOW, module
+from tests.methods.oracles.authors import FAST, LONG, module
 from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, names
 from tests.reproduce.planned import made, row
 
@@ -218,13 +218,13 @@ def same(one: Outcome, other: Outcome) -> bool:
     return one == (replace(other, answer=one.answer) if not other.answer else other)
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_rules(cases: int) -> None:
     assert [seed for seed in range(cases) if not same(ours(seed), restated(seed))] == []
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")  # theirs
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_authors(cases: int) -> None:
     authors, spacy = load()
     with patch.dict(sys.modules, {"spacy": spacy}), redirect_stdout(None):
@@ -232,7 +232,7 @@ def test_the_course_is_the_authors(cases: int) -> None:
 
 
 def test_the_cases_go_every_way() -> None:
-    outcomes = [restated(seed) for seed in range(SLOW)]
+    outcomes = [restated(seed) for seed in range(LONG)]
     assert {len(one.kept) for one in outcomes} >= {0, 1, 6, 15}
     assert {len(one.searched) for one in outcomes} == set(range(1, row(*LABEL).values["max_steps"] + 1))
     assert {"15,140", "yes, since both are", "St. Orm", ""} <= {one.answer for one in outcomes}

@@ -20,7 +20,7 @@ from gnothi.signals.replies import normalized
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Capabilities, Decoding, Demonstration, Passage, Prompt, Question, Samples
-from tests.methods.oracles.authors import FAST, SLOW, module
+from tests.methods.oracles.authors import FAST, LONG, module
 from tests.reproduce.planned import made, row
 
 DECLARED = {
@@ -249,7 +249,7 @@ def differing(oracle: Any, cases: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 @pytest.mark.parametrize("oracle", [restated, theirs])
 def test_the_whole_course_is_the_authors(oracle: Any, cases: int) -> None:
     assert differing(oracle, cases) == []

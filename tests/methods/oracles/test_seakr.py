@@ -23,7 +23,7 @@ from gnothi.signals.base import Measured
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Capabilities, Decoding, Generation, Passage, Prompt, Question
-from tests.methods.oracles.authors import FAST, SLOW, module
+from tests.methods.oracles.authors import FAST, LONG, module
 from tests.reproduce.planned import made, row
 
 DECLARED = {
@@ -296,12 +296,12 @@ def differing(oracle: Any, monkeypatch: pytest.MonkeyPatch, cases: int) -> list[
     return [seed for seed in range(cases) if not same(ours(seed, monkeypatch), oracle(seed))]
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_stopping_and_choice_are_the_rules(cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not differing(restated, monkeypatch, cases)
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_stopping_and_choice_are_the_authors(cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
     authors = load()
@@ -309,7 +309,7 @@ def test_stopping_and_choice_are_the_authors(cases: int, monkeypatch: pytest.Mon
 
 
 def test_the_cases_go_every_way() -> None:
-    outcomes = [restated(seed) for seed in range(SLOW)]
+    outcomes = [restated(seed) for seed in range(LONG)]
     assert {len(one.kept) for one in outcomes} == {0, 1, 2, 3, 4, 5}
     assert {"nairobi", "15", "yes", "3", "12 may 1902", "unknown", "no.", ""} <= {one.answer for one in outcomes}
-    assert 0 < sum(one.answer is None for one in outcomes) < SLOW / 10
+    assert 0 < sum(one.answer is None for one in outcomes) < LONG / 10

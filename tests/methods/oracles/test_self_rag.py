@@ -29,7 +29,7 @@ from gnothi.methods.steps.self_rag_tokens import (
 from gnothi.signals.replies import says_nothing
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Passage, Prompt, Question
-from tests.methods.oracles.authors import FAST, SLOW, function
+from tests.methods.oracles.authors import FAST, LONG, function
 from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher
 from tests.reproduce.planned import made, row
 
@@ -180,19 +180,19 @@ def same(one: Outcome, other: Outcome) -> bool:
     return one.searched == other.searched if says_nothing(other.answer) else one == other
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_rules(cases: int) -> None:
     assert [seed for seed in range(cases) if ours(seed) != restated(seed)] == []
 
 
-@pytest.mark.parametrize("cases", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_authors(cases: int) -> None:
     rerank = load()
     assert [seed for seed in range(cases) if not same(ours(seed), theirs(rerank, seed))] == []
 
 
 def test_the_cases_go_every_way() -> None:
-    outcomes = [restated(seed) for seed in range(SLOW)]
+    outcomes = [restated(seed) for seed in range(LONG)]
     assert {len(one.kept) for one in outcomes} == {0, 1}
     assert {len(one.searched) for one in outcomes} == {0, 1}
     assert {"15,140", "yes, since both are", "It is 3.5 km, as told", "unknown"} <= {one.answer for one in outcomes}

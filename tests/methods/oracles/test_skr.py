@@ -16,7 +16,7 @@ from gnothi.filtering.knowledge import Experience, Neighbours
 from gnothi.testing.model import Scripted
 from gnothi.training.knowledge_reference import experiences
 from gnothi.types import Question
-from tests.methods.oracles.authors import CASES, FAST, SLOW, function, module
+from tests.methods.oracles.authors import CASES, FAST, LONG, function, module
 from tests.methods.oracles.scripts import ANSWERS, QUESTION, Course, Outcome, Searcher, names
 from tests.reproduce.planned import made, row
 from tests.training.test_knowledge_reference import rows
@@ -145,11 +145,11 @@ def told(seed: int, retrieves: bool) -> Outcome:
     return Outcome.of(course, found, says(course, names(found)).split("\n")[0])
 
 
-@pytest.mark.parametrize("seeds", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_rules(seeds: int) -> None:
     assert [seed for seed in range(seeds) if whole(seed) != told(seed, restated(scripted(seed)))] == []
 
 
-@pytest.mark.parametrize("seeds", [FAST, pytest.param(SLOW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [FAST, pytest.param(LONG, marks=pytest.mark.long)])
 def test_the_course_is_the_authors(seeds: int, tmp_path: Path) -> None:
     assert [seed for seed in range(seeds) if whole(seed) != told(seed, theirs(scripted(seed), tmp_path))] == []

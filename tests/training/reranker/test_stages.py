@@ -93,7 +93,7 @@ def test_the_query_read_once_gives_the_librarys_loss_and_gradients(tmp_path: Pat
         assert other.numpy() == pytest.approx(one.numpy(), abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
