@@ -7,6 +7,7 @@ import multiprocessing
 import random
 import sqlite3
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,17 @@ class Opened:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.said: list[str] = []
+        self.stores = contextlib.ExitStack()
 
     def store(self, limit: int = MB) -> Store:
-        return Store(self.path, limit, self.said.append)
+        return self.stores.enter_context(contextlib.closing(Store(self.path, limit, self.said.append)))
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
-    return Opened(tmp_path / "cache")
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    opened = Opened(tmp_path / "cache")
+    with opened.stores:
+        yield opened
 
 
 def number(value: int) -> bytes:

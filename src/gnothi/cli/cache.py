@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import Any
 
 import click
@@ -31,7 +32,8 @@ def _info(as_json: bool) -> None:
     from gnothi.models import gguf
     from gnothi.models.store import FOLDER_VARIABLE
 
-    found, models = _store().info(), gguf.listed()
+    with closing(_store()) as store:
+        found, models = store.info(), gguf.listed()
     document: dict[str, Any] = {"path": str(found.path), "entries": found.entries, "bytes": found.bytes, "models": models}
     if as_json:
         terminal.print_json(document)
@@ -46,7 +48,8 @@ def _info(as_json: bool) -> None:
 def _clear(as_json: bool) -> None:
     from gnothi.models import gguf
 
-    before, models = _store().clear(), gguf.listed()
+    with closing(_store()) as store:
+        before, models = store.clear(), gguf.listed()
     gguf.forget()
     if as_json:
         terminal.print_json({"path": str(before.path), "entries": before.entries, "bytes": before.bytes, "models": models})
