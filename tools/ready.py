@@ -28,7 +28,7 @@ SOURCES = {"gnothi": "src/gnothi", "tests": "tests", "benchmarks": "benchmarks",
 """Where the modules of each package lie."""
 ALWAYS = ("tests/test_docs.py", "tests/test_repository.py")
 """They read the tree instead of importing it."""
-UNTIL = "GNOTHI_READY_UNTIL"
+UNTIL = "READY_UNTIL"  # a name with GNOTHI_ would be a setting
 """The environment variable that says when no further test starts, in seconds since 1970."""
 
 

@@ -171,4 +171,5 @@ async def test_of_an_adapter_its_own_files_count_beside_the_version_of_its_base(
         (tmp_path / "config.json").write_text(weights)
         kept = keep_local(model, ModelSettings(cache="on"), str(tmp_path), commit, repr)
         await kept.generate(PROMPT, GREEDY)
+        await kept.aclose()
     assert len(asked) == 2

@@ -24,6 +24,7 @@ from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters, as_filters
+from gnothi.retrieval.ingest.split import DEFAULT_WORDS
 from gnothi.retrieval.registry import open_index
 from gnothi.retrieval.terms import as_text
 
@@ -52,7 +53,7 @@ for one in (contents.info, contents.delete):
     metavar="PATH|KIND:NAME",
     help="The index, new or existing: a folder, postgres:..., lancedb:..., elasticsearch:... or opensearch:....",
 )
-@click.option("--words", default=100, show_default=True, help="Most words of a passage; with 0, documents are not cut.")
+@click.option("--words", default=DEFAULT_WORDS, show_default=True, help="Most words of a passage; 0: documents are not cut.")
 @click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and list them.")
 @click.option("--text-key", default="", metavar="KEY", help="Records: the key of the text. [default: from the first record]")
 @click.option("--title-key", default="", metavar="KEY", help="Records: the key of the title.")

@@ -1,4 +1,5 @@
-"""How chat templates are told to think, to think so much, or not to: variables, or words in the system turn."""
+"""How chat templates are told to think, to think so much, or not to: variables, or words in the system turn. (Fields of
+requests to servers: ``remote.thinking_fields``.)"""
 
 from __future__ import annotations
 

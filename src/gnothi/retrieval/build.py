@@ -21,7 +21,7 @@ from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
 from gnothi.retrieval.ingest.discover import Found, Survey, survey
 from gnothi.retrieval.ingest.formats import FORMATS, reader
-from gnothi.retrieval.ingest.split import LANGUAGE, SPLIT_VERSION
+from gnothi.retrieval.ingest.split import DEFAULT_WORDS, LANGUAGE, SPLIT_VERSION
 from gnothi.retrieval.languages import DEFAULT, Sample, code, named
 from gnothi.retrieval.ledger import Entry, plain
 from gnothi.retrieval.left_out import LeftOut
@@ -30,7 +30,6 @@ from gnothi.retrieval.targets import Target, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
 from gnothi.types import Metadata, Passage
 
-DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
 BATCH = 200
 """Passages that are handed to an index together."""
 _COMMIT_BYTES = 64_000_000

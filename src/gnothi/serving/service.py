@@ -25,10 +25,9 @@ from gnothi.models import RemoteSettings
 from gnothi.models.remote.budget import Budget, Prices, spending
 from gnothi.protocols import LanguageModel, Method, Retriever
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.retrieval.build import DEFAULT_WORDS
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.ingest.split import split
+from gnothi.retrieval.ingest.split import DEFAULT_WORDS, split
 from gnothi.retrieval.results import check_k
 from gnothi.retrieval.wrappers import Traced
 from gnothi.runs.runner import CONCURRENCY

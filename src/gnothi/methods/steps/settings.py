@@ -112,16 +112,22 @@ class MethodSettings(GenerationSettings):
         return await reread(model, question, answer, self.decoding(SHORT_STOPS)) if self.extra_calls else answer
 
 
+_USUAL = Sampling()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
     """The settings of signals: how continuations are sampled, where hidden states are taken, what was learnt (SeaKR, sections
     3.1 and 4.1.3). Each signal has those that it takes (``signals.registry.settings_of``)."""
 
-    samples: int = setting(20, "k: sampled continuations per measurement.", at_least=1)
-    temperature: float = setting(1.0, "Temperature of the samples.", at_least=0.01)
-    top_k: int = setting(50, "Samples draw from this many likeliest tokens (0: all).", at_least=0)
+    samples: int = setting(_USUAL.samples, "k: sampled continuations per measurement.", at_least=1)
+    temperature: float = setting(_USUAL.temperature, "Temperature of the samples.", at_least=0.01)
+    top_k: int = setting(_USUAL.top_k, "Samples draw from this many likeliest tokens (0: all).", at_least=0)
     top_p: float = setting(
-        0.9, "Samples draw from the likeliest tokens that make up this probability (1: all).", at_least=0.0, at_most=1.0
+        _USUAL.top_p,
+        "Samples draw from the likeliest tokens that make up this probability (1: all).",
+        at_least=0.0,
+        at_most=1.0,
     )
     layer: int | float | None = setting(
         None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from gnothi.models.remote.features import BY_SETTING, Features, shown
+from gnothi.models.remote.features import BY_SETTING, Features
 from gnothi.models.remote.refusals import PREFILL
 from gnothi.models.remote.requests import RANDOM_SEED, Format
 from gnothi.models.remote.settings import RemoteSettings
+from gnothi.models.remote.thinking_fields import shown
 from gnothi.models.remote.window import Sizes
 
 

@@ -10,6 +10,8 @@ from itertools import accumulate, dropwhile, groupby
 
 from gnothi.retrieval.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
 
+DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
+
 # Raised when a change here would cut the same text differently, so that sources indexed before are read again.
 SPLIT_VERSION = 2
 # Where words are not set apart, two characters of Chinese or Japanese count as one, or five of Thai, Lao, Khmer or Burmese (in

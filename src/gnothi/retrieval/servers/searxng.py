@@ -18,9 +18,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from gnothi.concurrency import gather
 from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting
 from gnothi.retrieval.bm25 import BM25Index
-from gnothi.retrieval.build import DEFAULT_WORDS
 from gnothi.retrieval.ingest import html
 from gnothi.retrieval.ingest.base import Unreadable, document_steps
+from gnothi.retrieval.ingest.split import DEFAULT_WORDS
 from gnothi.retrieval.results import check_k
 from gnothi.retrieval.servers.patience import Passing, Patience, Unreached
 from gnothi.retrieval.servers.searching import Waits, check_address, described, without_user
