@@ -125,10 +125,7 @@ class RealServer:
         [
             ("keqa", {"max_tokens": 16}),
             ("seakr", SHORT | {"signal": "consistency"}),
-            *(
-                pytest.param("seakr", SHORT | {"signal": name}, marks=pytest.mark.slow)
-                for name in ("perplexity", "ln_entropy")
-            ),
+            *(pytest.param("seakr", SHORT | {"signal": name}, marks=pytest.mark.slow) for name in ("perplexity", "ln_entropy")),
         ],
     )
     def test_methods_on_text_answer(self, url: str, index: Path, method: str, given: dict[str, Any], tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1800), pytest.mark.filterwar
 
 def smollm2() -> Path:
     """vLLM reads folders."""
-    return places.locate("smollm2", "smollm2").ready("smollm2")
+    return Path(places.locate("smollm2", "smollm2").ready("smollm2"))
 
 
 @pytest.fixture(scope="module")
