@@ -31,8 +31,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Shared machines stall, and hypothesis's first text of a fresh clone takes seconds: time is no ground for failing here.
-# The examples of a property are the same in each run; `make test-long` draws others, and more of them.
-settings.register_profile("gnothi", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+# The examples of a property are the same in each run, and few; `make test-long` draws others, twenty times as many.
+settings.register_profile(
+    "gnothi", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("long", settings.get_profile("gnothi"), derandomize=False, max_examples=1000, print_blob=True)
 settings.load_profile("gnothi")
 
@@ -70,6 +72,7 @@ def _no_data_unasked(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A client reads all that the system trusts when it is made, which takes longer than most tests; none of ours needs any."""
+    os.environ.pop("SSL_CERT_FILE", None)
     os.environ["SSL_CERT_DIR"] = str(tmp_path_factory.mktemp("certificates"))
 
 

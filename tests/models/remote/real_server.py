@@ -23,6 +23,7 @@ from gnothi.types import Decoding, Generation, Prompt, Question, Task
 SPEC = "openai:smollm2"
 TRIES = 3
 REMOTE: dict[str, Any] = {"cache": "off", "timeout": 600.0, "concurrency": 4, "retries": 2}
+SHORT: dict[str, Any] = {"samples": 3, "max_tokens": 16, "max_steps": 2}
 PLACES = {"Orvel": "a lighthouse", "Salen": "a harbour", "Brisk": "a mill", "Tarn": "a bridge"}
 
 THINKING = """{%- set on = enable_thinking is defined and enable_thinking -%}
@@ -122,12 +123,9 @@ class RealServer:
     @pytest.mark.parametrize(
         ("method", "given"),
         [
-            ("keqa", {"max_tokens": 48}),
-            ("seakr", {"signal": "consistency", "samples": 5, "max_tokens": 48}),
-            *(
-                pytest.param("seakr", {"signal": name, "samples": 5, "max_tokens": 48}, marks=pytest.mark.slow)
-                for name in ("perplexity", "ln_entropy")
-            ),
+            ("keqa", {"max_tokens": 16}),
+            ("seakr", SHORT | {"signal": "consistency"}),
+            *(pytest.param("seakr", SHORT | {"signal": name}, marks=pytest.mark.slow) for name in ("perplexity", "ln_entropy")),
         ],
     )
     def test_methods_on_text_answer(self, url: str, index: Path, method: str, given: dict[str, Any], tmp_path: Path) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 longest: ContextVar[int] = ContextVar("longest")
@@ -61,7 +64,15 @@ def client(url: str, secret: Collection[str], unsent: Collection[str]) -> httpx2
         for name in (*unsent, *(secret if elsewhere else ())):
             request.headers.pop(name, None)
 
-    return openai.DefaultAsyncHttpxClient(event_hooks={"request": [leave], "response": [stop]})
+    return openai.DefaultAsyncHttpxClient(event_hooks={"request": [leave], "response": [stop]}, verify=_certificates())
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust, read once: that takes 50 ms, and a command may open several clients."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def more_came(stream: Any) -> bool:
