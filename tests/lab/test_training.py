@@ -10,11 +10,12 @@ import pytest
 
 from gnothi import lab
 from gnothi.errors import InvalidSetting
-from gnothi.lab import probes
+from gnothi.lab import probes, training
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.language import BY_NAME
 from gnothi.lab.tokenizer import build_tokenizer
 from gnothi.lab.training import Recipe, build_model, thresholds, train
+from gnothi.methods.steps.settings import Measuring, SignalSettings
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Prompt
 from tests.messages import refused
@@ -24,18 +25,14 @@ torch = pytest.importorskip("torch", reason="needs the extra 'local'")
 TINY = Recipe(hidden=64, layers=2, heads=4, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_probes() -> Iterator[None]:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
+    """The folder and the model of an undisturbed training, with few probes and samples."""
+    folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probes, "Probes", partial(probes.Probes, n=8))
-        yield
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """The folder and the model of an undisturbed training."""
-    folder = tmp_path_factory.mktemp("whole")
-    return folder, train(folder, TINY, probe_every=6, calibration_questions=1)
+        patch.setattr(training, "SignalSettings", partial(SignalSettings, measuring=Measuring(samples=2)))
+        yield folder, train(folder, TINY, probe_every=6, calibration_questions=1)
 
 
 @pytest.mark.slow
