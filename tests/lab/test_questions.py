@@ -28,7 +28,7 @@ def test_the_default_mix() -> None:
     assert {question.metadata["coverage"] for question in asked} == {"covered", "absent", "contradicted", "ambiguous"}
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings().max_examples // 3)
 @given(st.integers(0, 60))
 def test_as_many_as_asked_for(n: int) -> None:
     asked = questions(lab.world(), n=n)

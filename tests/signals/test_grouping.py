@@ -136,7 +136,7 @@ answer_lists = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples)
 @given(answer_lists, st.integers(0, 10))
 async def test_whatever_is_answered(answers: list[str], tenths: int) -> None:
     await check(answers, tenths)
