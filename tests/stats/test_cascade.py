@@ -153,7 +153,8 @@ def test_promises_are_broken_in_at_most_epsilon_of_the_samples() -> None:
     broken = tried = 0
     for seed in range(20):
         try:
-            found = promise(of_promises(), *drawn_of_cascade_promise(500, 100 + seed), target_error=0.25, target_harm=0.2, seed=seed)
+            questions = drawn_of_cascade_promise(500, 100 + seed)
+            found = promise(of_promises(), *questions, target_error=0.25, target_harm=0.2, seed=seed)
         except PromiseRefused:
             continue
         decided = found.cascade(x)
