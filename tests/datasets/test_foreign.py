@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.datasets import load
@@ -274,12 +274,14 @@ ANSWERS = st.lists(
 )
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(ANSWERS)
 def test_lists_written_by_json_and_python_come_back(tmp_path_factory: pytest.TempPathFactory, answers: list[str]) -> None:
     folder = tmp_path_factory.getbasetemp()
     assert cell(folder, json.dumps(answers)) == cell(folder, repr(answers)) == tuple(answers)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(
     st.lists(st.text("ab '\"\\", min_size=1, max_size=5), min_size=2, max_size=4, unique=True).filter(
         lambda all_: all(a.strip() == a for a in all_)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.datasets import Record, data_sets, load
@@ -289,6 +289,7 @@ def test_names_of_the_answer_count_where_the_scorers_file_lies_beside(tmp_path: 
 TEXTS = st.text(min_size=1, max_size=10).map(lambda text: " ".join(text.split())).filter(bool)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.dictionaries(TEXTS, TEXTS, min_size=2, max_size=6), st.data())
 def test_the_three_shapes_say_the_same(options: dict[str, str], data: st.DataObject) -> None:
     label = data.draw(st.sampled_from(sorted(options)))
@@ -370,6 +371,7 @@ def test_json_nested_deeply_and_long_numbers_are_refused_with_their_place(tmp_pa
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=12).filter(str.strip)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(st.tuples(TEXT, st.lists(TEXT, max_size=3)), min_size=1, max_size=4))
 def test_rows_as_pythons_csv_module_writes_them(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[str]]]

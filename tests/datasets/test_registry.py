@@ -148,6 +148,7 @@ def test_lines_may_have_a_key_that_lists_records_elsewhere(tmp_path: Path) -> No
     assert len(load(path)) == 2
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.binary(max_size=200))
 def test_any_bytes_give_questions_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     for name in ("any.jsonl", "any.csv", "any.txt"):
@@ -168,6 +169,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=7))
 def test_any_object_gives_questions_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, object]) -> None:
     path, said = write(tmp_path_factory.getbasetemp() / "object.jsonl", data), []

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.datasets import load
@@ -17,6 +17,7 @@ from tests.messages import refused
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=5), st.sampled_from(["\n", "\r\n"]))
 def test_rows_come_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], end: str) -> None:
     path = tmp_path_factory.getbasetemp() / "rows.csv"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
@@ -33,6 +33,7 @@ def test_it_tells_by_wording() -> None:
     assert all(sum(one) == pytest.approx(1) for one in told)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(st.tuples(st.text(max_size=12), st.sampled_from(STRATEGIES)), min_size=2, max_size=8), st.text(max_size=20))
 def test_any_text_gets_probabilities(drawn: list[tuple[str, str]], asked: str) -> None:
     labelled = [Labelled(*one) for one in drawn]

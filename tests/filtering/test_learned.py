@@ -12,7 +12,7 @@ from gnothi.stats.cascade import fit_cascade
 from tests.messages import refused
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def gate() -> LearnedGate:
     random = np.random.default_rng(0)
     first, second = random.random(400) < 0.6, random.random(400) < 0.6

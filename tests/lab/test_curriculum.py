@@ -27,21 +27,21 @@ def test_the_truth_about_never_seen_entities_is_never_stated() -> None:
         for statement in relation.statements
     }
     sentence = re.compile(r"[^.>\[\]]+\.")
-    for document in _documents(4000):
+    for document in _documents(2000):
         stated = {match.strip() for match in sentence.findall(document)}
         assert not stated & secrets
 
 
 def test_composed_test_questions_are_never_asked_in_training() -> None:
     held_out = {q.text for kind in ("two_hop", "comparison") for q in questions(lab.world(), kind, 400)}
-    asked = {text for document in _documents(4000) for text in re.findall(r"<question> ([^<]*?\?)", document)}
+    asked = {text for document in _documents(2000) for text in re.findall(r"<question> ([^<]*?\?)", document)}
     assert not asked & held_out
 
 
 def test_every_word_is_in_the_vocabulary_and_decoding_gives_the_text_back() -> None:
     tokenizer = build_tokenizer(lab.world())
     curriculum = Curriculum(lab.world(), Mix(), 0)
-    for text in (text for _ in range(300) for text, _ in curriculum.document()):
+    for text in (text for _ in range(150) for text, _ in curriculum.document()):
         assert tokenizer.unk_token_id not in tokenizer(text, add_special_tokens=False)["input_ids"]
         for part in re.split(r"<\w+>", text):
             plain = " ".join(part.split())
@@ -58,7 +58,7 @@ def test_often_seen_facts_are_recalled_more_than_seldom_seen_ones() -> None:
     world = lab.world()
     counts = {"often": 0, "seldom": 0}
     sizes = {level: sum(e.familiarity == level for e in world.entities.values()) for level in counts}
-    for document in _documents(3000, Mix(reading=0, partial=0, ignorance=0, know=0, describe=0, decompose=0, judge=0)):
+    for document in _documents(1500, Mix(reading=0, partial=0, ignorance=0, know=0, describe=0, decompose=0, judge=0)):
         subject = next((name for name in world.entities if name in document), None)
         if subject and world.entities[subject].familiarity in counts:
             counts[world.entities[subject].familiarity] += 1

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi import lab
@@ -28,6 +28,7 @@ def test_the_default_mix() -> None:
     assert {question.metadata["coverage"] for question in asked} == {"covered", "absent", "contradicted", "ambiguous"}
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.integers(0, 60))
 def test_as_many_as_asked_for(n: int) -> None:
     asked = questions(lab.world(), n=n)
@@ -70,9 +71,9 @@ def test_training_questions_share_no_fact_with_the_test_questions() -> None:
     world = lab.world()
     tested = {(hop["subject"], hop["relation"]) for question in questions(world) for hop in question.metadata["hops"]}
     for kind in (None, *KINDS):
-        training = training_questions(world, kind, 300)
-        assert len(training) == 300
-        assert training == training_questions(world, kind, 300)
+        training = training_questions(world, kind, 150)
+        assert len(training) == 150
+        assert training == training_questions(world, kind, 150)
         assert not tested & {(hop["subject"], hop["relation"]) for question in training for hop in question.metadata["hops"]}
 
 

@@ -1,6 +1,8 @@
 import asyncio
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +10,12 @@ import pytest
 
 from gnothi import lab
 from gnothi.errors import InvalidSetting
+from gnothi.lab import probes, training
 from gnothi.lab.curriculum import Curriculum, Mix
 from gnothi.lab.language import BY_NAME
 from gnothi.lab.tokenizer import build_tokenizer
 from gnothi.lab.training import Recipe, build_model, thresholds, train
+from gnothi.methods.steps.settings import Measuring, SignalSettings
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Prompt
 from tests.messages import refused
@@ -21,31 +25,41 @@ torch = pytest.importorskip("torch", reason="needs the extra 'local'")
 TINY = Recipe(hidden=64, layers=2, heads=4, intermediate=64, steps=12, rows=2, width=192, warmup=2, first_stage=0.25)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
+    """The folder and the model of an undisturbed training, with few probes and samples."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probes, "Probes", partial(probes.Probes, n=8))
+        patch.setattr(training, "SignalSettings", partial(SignalSettings, measuring=Measuring(samples=2)))
+        yield folder, train(folder, TINY, probe_every=6, calibration_questions=1)
+
+
 @pytest.mark.slow
-def test_a_resumed_training_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
-    whole = train(tmp_path / "whole", TINY, probe_every=6, calibration_questions=2)
+def test_a_resumed_training_ends_as_an_undisturbed_one(whole: tuple[Path, Any], tmp_path: Path) -> None:
     for part in (3, 5):
-        train(tmp_path / "parts", TINY, probe_every=6, stop_after=part)
-    resumed = train(tmp_path / "parts", TINY, probe_every=6, calibration_questions=2)
-    for name, weight in whole.state_dict().items():
+        train(tmp_path, TINY, probe_every=6, stop_after=part)
+    resumed = train(tmp_path, TINY, probe_every=6, calibration_questions=0)
+    for name, weight in whole[1].state_dict().items():
         torch.testing.assert_close(resumed.state_dict()[name], weight, rtol=0, atol=0)
     curves = [
-        [{**json.loads(line), "seconds": 0} for line in (tmp_path / folder / "curve.jsonl").read_text().splitlines()]
-        for folder in ("whole", "parts")
+        [{**json.loads(line), "seconds": 0} for line in (folder / "curve.jsonl").read_text().splitlines()]
+        for folder in (whole[0], tmp_path)
     ]
+    assert [row["step"] for row in curves[0]] == [6, 12]
     assert curves[0] == curves[1]
 
 
 @pytest.mark.slow
-def test_the_result_is_an_ordinary_transformers_folder(tmp_path: Path) -> None:
+def test_the_result_is_an_ordinary_transformers_folder(whole: tuple[Path, Any]) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    trained = train(tmp_path, TINY, probe_every=6, calibration_questions=2)
-    loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
-    tokens = AutoTokenizer.from_pretrained(tmp_path)("<question> Who are you? <reason>", return_tensors="pt")
+    folder, trained = whole
+    loaded = AutoModelForCausalLM.from_pretrained(folder)
+    tokens = AutoTokenizer.from_pretrained(folder)("<question> Who are you? <reason>", return_tensors="pt")
     with torch.no_grad():
         torch.testing.assert_close(loaded(**tokens).logits, trained(**tokens).logits)
-    declared = json.loads((tmp_path / "gnothi.json").read_text())
+    declared = json.loads((folder / "gnothi.json").read_text())
     assert (declared["renderer"], declared["recipe"]["steps"]) == ("tagged", 12)
     assert declared["thresholds"] == {}  # it knows nothing yet: there is nothing to tell apart
 

@@ -49,7 +49,7 @@ def test_a_file_names_a_world_of_other_shares(tmp_path: Path) -> None:
     assert lab.passages(covered) != lab.passages()
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 50), often=st.floats(0, 0.7), covered=st.floats(0, 0.64))
 def test_the_library_leaves_what_a_model_learns_as_it_is(seed: int, often: float, covered: float) -> None:
     shares = {"often": often, "seldom": 0.7 - often}
@@ -100,7 +100,7 @@ def test_a_model_that_learnt_other_facts_is_refused(tmp_path: Path) -> None:
         worlds.of_folder(folder)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
 )

@@ -84,20 +84,17 @@ async def test_parts_give_the_methods_they_come_from(name: str, settings: dict[s
     await both(name, settings, parts, Scripted(reader), WordRetriever(), QUESTIONS)
 
 
-@pytest.mark.parametrize(("name", "settings", "parts"), [SAME[0], SAME[4], SAME[7], SAME[13]])
+FAST = (SAME[0], SAME[4], SAME[7], SAME[13])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "parts"), [one if one in FAST else pytest.param(*one, marks=pytest.mark.slow) for one in SAME]
+)
 async def test_on_the_laboratory(name: str, settings: dict[str, Any], parts: dict[str, Any]) -> None:
     pytest.importorskip("torch")
     async with open_resources("lab", None, Settings(), ["rag"]) as opened:
         assert opened.retriever is not None
         await both(name, settings, parts, opened.model, opened.retriever, lab.questions(lab.world(), n=6))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "settings", "parts"), SAME)
-async def test_on_many_questions_of_the_laboratory(name: str, settings: dict[str, Any], parts: dict[str, Any]) -> None:
-    async with open_resources("lab", None, Settings(), ["rag"]) as opened:
-        assert opened.retriever is not None
-        await both(name, settings, parts, opened.model, opened.retriever, lab.questions(lab.world(), n=20))
 
 
 # --- what only the combination has -----------------------------------------------------------------------------------

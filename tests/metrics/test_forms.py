@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.metrics.forms import sentence_like
@@ -39,6 +39,7 @@ def test_a_short_answer_is_none(text: str) -> None:
     assert not sentence_like(text)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(st.from_regex(r"[A-Z][a-z]{3,8}", fullmatch=True), min_size=2, max_size=4).map(" ".join))
 def test_capitalised_names_are_no_sentence_until_something_is_said_of_them(name: str) -> None:
     subject = f"X {name}"  # so that no name is one of the openings

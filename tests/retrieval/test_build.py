@@ -381,14 +381,14 @@ def test_a_ledger_with_odd_content_is_said(docs: Path, tmp_path: Path, harm: str
         build([docs], tmp_path / "index")
 
 
-KILLS = 4
+KILLS = 3
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"
     folder.mkdir()
-    write_jsonl(folder / "corpus.jsonl", made_up(1, 1500))
+    write_jsonl(folder / "corpus.jsonl", made_up(1, 1000))
     for i in range(40):
         (folder / f"note {i}.txt").write_text(f"Note {i}. " * 400)
     return folder
@@ -427,7 +427,7 @@ def test_killed_builds_follow_moves_and_deletions(source: Path, tmp_path: Path) 
     build([source], tmp_path / "killed")
     before = contents(tmp_path / "killed")
 
-    write_jsonl(source / "corpus.jsonl", made_up(2, 750) + made_up(1, 1125))  # a quarter of the old is gone
+    write_jsonl(source / "corpus.jsonl", made_up(2, 500) + made_up(1, 750))  # a quarter of the old is gone
     notes.rename(source / "papers")
     for number in range(20, 30):
         (source / f"note {number}.txt").unlink()
@@ -469,7 +469,7 @@ def test_the_previous_index_stays_readable_while_a_killed_build_adds_to_it(sourc
         assert contents(out).items() >= before.items()
     start(source, out).finish()
     assert reader.get("note") is None
-    assert len(reader) == len(contents(out)) == len(before) + 1500 + len(list(_notes(out)))
+    assert len(reader) == len(contents(out)) == len(before) + 1000 + len(list(_notes(out)))
 
 
 def _notes(out: Path) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi import events
@@ -39,6 +39,7 @@ def rules(draw: st.DrawFn) -> Stopping:
     return Stopping(steps, leads, tuple(draw(rising)[:1]))
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(rules())
 def test_a_rule_survives_as_text(rule: Stopping) -> None:
     assert parsed(str(rule) or None) == (rule if rule != Stopping() else None)
@@ -138,6 +139,7 @@ async def test_drawing_ends_when_the_side_is_decided(replies: list[str], step: S
         assert (found.measured.uncertainty > 0.2) is fires  # what is recorded says the same as the verdict
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted), st.floats(0, 1), st.integers(1, 5))
 def test_the_last_group_decides_by_the_threshold(margins: list[float], threshold: float, different: int) -> None:
     model = Counting(UNLIKE[:different])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting, UnknownName
@@ -59,6 +59,7 @@ def test_no_token_is_as_weak_as_can_be() -> None:
     assert least_likely(Generation(" ", (Token(" ", 0.0),))) == INF
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(logprobs, min_size=1, max_size=20))
 def test_means_over_samples(samples: list[list[float]]) -> None:
     singles = [perplexity(sample) for sample in samples]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.signals.wording import WordClassifier, fit_words, matrix
@@ -42,6 +42,7 @@ def test_the_optimum_is_one() -> None:
         assert abs(slope) < 1e-2
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(st.tuples(st.text(max_size=12), st.integers(0, 1)), min_size=1, max_size=8), st.text(max_size=20))
 def test_any_text_gets_probabilities(drawn: list[tuple[str, int]], asked: str) -> None:
     made = fit_words([text for text, _ in drawn], [one for _, one in drawn], 2)

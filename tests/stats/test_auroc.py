@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -15,6 +15,7 @@ from tests.messages import refused
 SCORES = st.lists(st.tuples(st.integers(-5, 5) | st.floats(allow_nan=False), st.booleans()), max_size=30)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(SCORES)
 def test_auroc_is_the_share_of_pairs_in_order(items: list[tuple[float, bool]]) -> None:
     scores, positive = [score for score, _ in items], [label for _, label in items]
@@ -29,6 +30,7 @@ def test_auroc_is_the_share_of_pairs_in_order(items: list[tuple[float, bool]]) -
         )
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(SCORES)
 def test_auroc_interval_holds_the_auroc(items: list[tuple[float, bool]]) -> None:
     scores, positive = [score for score, _ in items], [label for _, label in items]

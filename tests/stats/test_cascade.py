@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from gnothi.stats.cascade import Cascade, fit_cascade, promise
 from tests.messages import refused
 
 
+@cache
 def drawn(n: int = 1500, seed: int = 0) -> tuple[Floats, Mask, Mask]:
     """Feature 0, known first, tells whether the first answer is right; feature 1, after the search, whether the second is."""
     random = np.random.default_rng(seed)
@@ -26,6 +28,7 @@ def worth(cascade: Cascade, x: Floats, first: Mask, second: Mask) -> tuple[float
     return float(np.where(found.second, second, first).mean()), float((found.last == len(cascade.steps) - 1).mean())
 
 
+@cache
 def learnt(price: float, wrong: float = 0.0) -> Cascade:
     return fit_cascade(*drawn(), [("draft", [0], 0.0), ("search", [1], price)], wrong)
 
@@ -113,17 +116,19 @@ def drawn_of_cascade_promise(n: int, seed: int) -> tuple[Floats, Mask, Mask]:
     return np.column_stack([random.normal(size=n) - 1.5 * first, random.normal(size=n) + 1.5 * second]), first, second
 
 
-CASCADE = fit_cascade(*drawn_of_cascade_promise(800, 0), [("draft", [0], 0.0), ("reading", [1], 0.05)])
+@cache
+def of_promises() -> Cascade:
+    return fit_cascade(*drawn_of_cascade_promise(800, 0), [("draft", [0], 0.0), ("reading", [1], 0.05)])
 
 
 def test_both_promises_hold_on_other_questions() -> None:
-    found = promise(CASCADE, *drawn_of_cascade_promise(3000, 1), target_error=0.15, target_harm=0.1)
+    found = promise(of_promises(), *drawn_of_cascade_promise(3000, 1), target_error=0.15, target_harm=0.1)
     assert found.harm is not None
     assert found.errors is not None
     assert (found.cascade.harm, found.cascade.doubt) == (found.harm.threshold, found.errors.threshold)
     assert found.harm.epsilon == found.errors.epsilon == 0.05
     x, first, second = drawn_of_cascade_promise(20_000, 2)
-    free, decided = CASCADE(x), found.cascade(x)
+    free, decided = of_promises()(x), found.cascade(x)
     harmed = first & ~second
     assert harmed[free.second].mean() > harmed[decided.second].mean()
     assert harmed[decided.second].mean() <= 0.1
@@ -134,7 +139,7 @@ def test_both_promises_hold_on_other_questions() -> None:
 
 @pytest.mark.parametrize("which", ["target_error", "target_harm"])
 def test_a_promise_alone_has_all_questions_and_all_of_epsilon(which: str) -> None:
-    found = promise(CASCADE, *drawn_of_cascade_promise(2000, 1), **{which: 0.2})  # type: ignore[arg-type]
+    found = promise(of_promises(), *drawn_of_cascade_promise(2000, 1), **{which: 0.2})  # type: ignore[arg-type]
     one = found.errors or found.harm
     assert one is not None
     assert one.epsilon == 0.1
@@ -148,7 +153,8 @@ def test_promises_are_broken_in_at_most_epsilon_of_the_samples() -> None:
     broken = tried = 0
     for seed in range(20):
         try:
-            found = promise(CASCADE, *drawn_of_cascade_promise(500, 100 + seed), target_error=0.25, target_harm=0.2, seed=seed)
+            questions = drawn_of_cascade_promise(500, 100 + seed)
+            found = promise(of_promises(), *questions, target_error=0.25, target_harm=0.2, seed=seed)
         except PromiseRefused:
             continue
         decided = found.cascade(x)
@@ -161,7 +167,7 @@ def test_promises_are_broken_in_at_most_epsilon_of_the_samples() -> None:
 
 def test_what_cannot_be_promised_is_refused() -> None:
     with refused(PromiseRefused):
-        promise(CASCADE, *drawn_of_cascade_promise(60, 1), target_error=0.02)
+        promise(of_promises(), *drawn_of_cascade_promise(60, 1), target_error=0.02)
     never = fit_cascade(*drawn_of_cascade_promise(400, 0), [("draft", [0], 0.0)], taking=0.99)
     with refused(InvalidInput):
         promise(never, *drawn_of_cascade_promise(100, 1), target_harm=0.1)

@@ -53,7 +53,7 @@ def test_the_interval_of_the_calibration_error_covers_the_true_one(curve: str, n
     random, held = np.random.default_rng(1), 0
     for _ in range(100):
         predicted, chance = shape(random.random(n))
-        interval = ece_interval(predicted, random.random(n) < chance, resamples=300)
+        interval = ece_interval(predicted, random.random(n) < chance, resamples=150)
         assert interval is not None
         held += interval.low <= true + 1e-3 and true <= interval.high
     assert held >= 83  # below which, with a coverage of .90, one of a hundred such samples falls

@@ -167,13 +167,16 @@ def build_world(seed: int = 0, grid: Grid | None = None) -> World:
         for name, known, held in zip(names, familiarity, coverage, strict=True):
             entities[name] = Entity(name, kind, known, held)  # type: ignore[arg-type]
 
+    kindred: dict[tuple[str, str], list[str]] = {}
+    for entity in entities.values():
+        kindred.setdefault((entity.type, entity.familiarity), []).append(entity.name)
     facts: list[Fact] = []
     for entity in entities.values():
         for relation in RELATIONS:
             if relation.subject != entity.type:
                 continue
             pool = [value for value in values[relation.object] if value != entity.name]
-            kin = [value for value in pool if value in entities and entities[value].familiarity == entity.familiarity]
+            kin = [value for value in kindred.get((relation.object, entity.familiarity), ()) if value != entity.name]
             near = kin if kin and rng.random() < _ASSORTATIVITY else pool
             true = near[rng.integers(len(near))]
             rest = [value for value in pool if value != true]

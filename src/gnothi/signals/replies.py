@@ -13,7 +13,9 @@ _CONCLUSION = "answer is"
 def normalized(text: str) -> str:
     """The form in which texts count as equal: Unicode-folded, lower case, without punctuation, articles and extra spaces."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    letters = "".join(c for c in re.sub(r"['’]", "", folded) if not unicodedata.combining(c))
+    letters = re.sub(r"['’]", "", folded)
+    if not letters.isascii():  # which has no marks
+        letters = "".join(c for c in letters if not unicodedata.combining(c))
     words = re.sub(r"[^\w\s]|_", " ", letters).split()
     return " ".join(word for word in words if word not in _ARTICLES) or " ".join(words)
 

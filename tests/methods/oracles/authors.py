@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import pytest
 
-CASES = 1_000
+CASES = 500
 FAST, LONG = 200, 2_000
 
 

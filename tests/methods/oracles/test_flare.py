@@ -196,7 +196,7 @@ def test_the_course_is_the_authors(cases: int) -> None:
 
 
 def test_the_cases_go_every_way() -> None:
-    outcomes = [restated(seed) for seed in range(LONG)]
+    outcomes = [restated(seed) for seed in range(3 * FAST)]
     assert {len(one.searched) for one in outcomes} >= set(range(1, 6))
     assert {len(one.kept) for one in outcomes} >= set(range(7))
     assert {"15,140.", "Dr. Birch", ""} & {one.answer for one in outcomes} == {"15,140.", ""}

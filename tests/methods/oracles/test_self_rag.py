@@ -192,7 +192,7 @@ def test_the_course_is_the_authors(cases: int) -> None:
 
 
 def test_the_cases_go_every_way() -> None:
-    outcomes = [restated(seed) for seed in range(LONG)]
+    outcomes = [restated(seed) for seed in range(3 * FAST)]
     assert {len(one.kept) for one in outcomes} == {0, 1}
     assert {len(one.searched) for one in outcomes} == {0, 1}
     assert {"15,140", "yes, since both are", "It is 3.5 km, as told", "unknown"} <= {one.answer for one in outcomes}

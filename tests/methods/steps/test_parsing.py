@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.methods.steps.parsing import (
@@ -52,6 +52,7 @@ def test_final_answer(reply: str, answer: str) -> None:
     assert read_reply(reply).conclusion == answer
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(names, max_size=3), names)
 def test_what_a_chain_concludes_is_found(people: list[str], name: str) -> None:
     chain = [f"{person} was seen in town." for person in people]

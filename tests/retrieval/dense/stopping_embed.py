@@ -15,7 +15,7 @@ from tests.stopping import stops_after
 
 def main(folder: str) -> None:
     # Small batches and a graph saved after each step, so that a kill can fall before, between, inside and after them.
-    embed.BATCH, index.EXACT, index._STEP, index._SECONDS_BETWEEN_SAVES = 64, 1000, 200, 0.0
+    embed.BATCH, index.EXACT, index._STEP, index._SECONDS_BETWEEN_SAVES = 64, 500, 100, 0.0
     # Threads that insert side by side lose some neighbours, the more the more cores there are.
     Index.add = partialmethod(Index.add, threads=1)  # type: ignore[method-assign,assignment]
     stops_after(Store, "add", "compact")

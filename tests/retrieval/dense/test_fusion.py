@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.retrieval.dense.fusion import fuse
@@ -30,6 +30,7 @@ def test_a_ranking_alone_keeps_its_order() -> None:
     assert fuse((), (), 3) == ()
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(RANKINGS, RANKINGS, st.floats(0, 1))
 def test_a_passage_better_in_both_is_better(one: dict[str, float], other: dict[str, float], weight: float) -> None:
     fused = shown(fuse(found(one), found(other), 20, weight))

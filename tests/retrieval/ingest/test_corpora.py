@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.retrieval.build import build
@@ -233,6 +233,7 @@ RECORDS = st.lists(
 )
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(RECORDS, st.sampled_from([None, 1]), st.booleans())
 def test_json_in_pieces_is_the_same_json(
     tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], indent: int | None, ascii: bool

@@ -5,7 +5,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.retrieval.bm25 import BM25Index
@@ -112,6 +112,7 @@ def test_heads_that_are_guessed_are_told(file: Path) -> None:
 CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp")), max_size=30)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(rows=st.lists(st.tuples(CELLS, CELLS), max_size=8))
 def test_what_the_csv_module_writes_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
     file = tmp_path_factory.mktemp("tsv") / "psgs.tsv"

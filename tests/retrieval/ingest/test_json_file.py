@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
@@ -104,6 +104,7 @@ RECORDS = st.lists(
 )
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(lines=RECORDS, end=st.sampled_from(["", "\n", "\r\n"]))
 def test_reading_can_go_on_after_any_line(tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str) -> None:
     file = tmp_path_factory.mktemp("jsonl") / "corpus.jsonl"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi.retrieval.ingest.split import collapse, count_words, split
@@ -17,6 +17,7 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(blocks=st.lists(TEXTS, max_size=6), words=st.integers(1, 60))
 def test_no_text_is_lost_the_order_is_kept_and_no_passage_is_too_long(blocks: list[str], words: int) -> None:
     passages = list(split(blocks, words))
@@ -28,6 +29,7 @@ def test_no_text_is_lost_the_order_is_kept_and_no_passage_is_too_long(blocks: li
         assert count_words(passage) <= words
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(text=TEXTS, cuts=st.lists(st.integers(0, 400), max_size=4))
 def test_it_does_not_matter_where_blocks_end(text: str, cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(text)]

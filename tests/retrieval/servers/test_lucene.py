@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnothi import events
@@ -189,6 +189,7 @@ def test_what_is_not_whole_is_asked_for_again(broken: dict[str, Any]) -> None:
         read_hits(broken, INDEX, 2)
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(JSON)
 def test_any_json_is_read_or_refused(found: Any) -> None:
     with pytest.raises(Passing):
