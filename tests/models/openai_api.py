@@ -15,7 +15,7 @@ from gnothi.errors import PromptTooLong, UsageError
 from gnothi.methods.steps import prompts
 from gnothi.models.rendering import Renderer
 from gnothi.protocols import LanguageModel
-from gnothi.types import Decoding, Generation, Passage, Prompt, Task
+from gnothi.types import Decoding, Generation, Passage, Prompt, Samples, Task
 
 RAW = Task("raw")
 TOLD = re.compile(r"\n\nThe reply begins like this:\n(.*)\n\nGive the rest of it", re.DOTALL)
@@ -56,6 +56,9 @@ class Offer:
     """Of an echoed token it tells the probability that it has at the next place, as llama-cpp-python 0.3.36 does."""
     repeats: bool = False
     """A model that says again what it was told of its reply."""
+
+
+_AT_LENGTH: dict[tuple[str, Prompt, int, Decoding], Samples] = {}
 
 
 class Api:
@@ -108,7 +111,7 @@ class Api:
         before = f"{told[1]} " if told and self.offer.repeats else ""
         if any(stop in before for stop in stops):
             decoding = Decoding(max_tokens=1)
-        samples = await self._model.sample(prompt, body.get("n", 1), decoding)
+        samples = await self._said(prompt, body.get("n", 1), decoding)
         choices = [self._choice(row, generation, body, chat, before) for row, generation in enumerate(samples.generations)]
         if body.get("top_logprobs", 0) > 1 or (not chat and body.get("logprobs", 0) > 1):
             scores = {score.text: score.logprob for score in await self._model.score(prompt, CANDIDATES)}
@@ -119,6 +122,16 @@ class Api:
                 choices[0]["logprobs"] = {"top_logprobs": [scores], "tokens": ["x"], "token_logprobs": [-1.0]}
         read = samples.generations[0].prompt_tokens
         return self._reply(choices, read, sum(one.generated_tokens for one in samples.generations), chat)
+
+    async def _said(self, prompt: Prompt, n: int, decoding: Decoding) -> Samples:
+        """Whoever opens a model lets it speak at length, which it always does in the same words: once is enough."""
+        key = (self._model.name, prompt, n, decoding)
+        if key in _AT_LENGTH:
+            return _AT_LENGTH[key]
+        samples = await self._model.sample(prompt, n, decoding)
+        if decoding.max_tokens > 100:
+            _AT_LENGTH[key] = samples
+        return samples
 
     def _choice(self, row: int, generation: Generation, body: Mapping[str, Any], chat: bool, before: str) -> dict[str, Any]:
         text, finish = before + generation.text, generation.finish
