@@ -318,22 +318,22 @@ class NetworkConformance(LanguageModelConformance):
     @pytest.mark.parametrize("position", get_args(Position))
     async def test_states_equal_a_refeed(self, model: LanguageModel, network: Network, site: Site, position: Position) -> None:
         layers = network.model.config.num_hidden_layers
-        for layer in (None, layers - 1):
-            spec = [StateSpec(layer, site, position)]
-            # A length limit of 4 makes some samples end at it, others at the end-of-sequence token.
-            runs = [model.sample(prompt, 3, replace(WARM, max_tokens=4), spec) for prompt in PROMPTS]
-            others = [
-                model.sample(PROMPTS[0], 3, PLAIN_WARM),
-                model.sample(PROMPTS[1], 2, PLAIN_WARM, [StateSpec(1)]),
-            ]
-            results = (await gather(*runs, *others))[: len(PROMPTS)]
-            for prompt, samples in zip(PROMPTS, results, strict=True):
-                for generation, state in zip(samples.generations, samples.states[0], strict=True):
+        specs = [StateSpec(layer, site, position) for layer in (None, layers - 1)]
+        # A length limit of 4 makes some samples end at it, others at the end-of-sequence token.
+        runs = [model.sample(prompt, 3, replace(WARM, max_tokens=4), specs) for prompt in PROMPTS]
+        others = [
+            model.sample(PROMPTS[0], 3, PLAIN_WARM),
+            model.sample(PROMPTS[1], 2, PLAIN_WARM, [StateSpec(1)]),
+        ]
+        results = (await gather(*runs, *others))[: len(PROMPTS)]
+        for prompt, samples in zip(PROMPTS, results, strict=True):
+            for layer, states in zip((layers // 2 - 1, layers - 1), samples.states, strict=True):
+                for generation, state in zip(samples.generations, states, strict=True):
                     ids = self.tokens(network, generation)
                     fed = [*ids[:-1], network.tokenizer.eos_token_id] if position == "fed_eos" else ids
                     sequence = network.prompt_ids(prompt) + fed
                     place = len(sequence) - (2 if position == "predicting" else 1)
-                    _, ffn, residual = network.refeed(sequence, layers // 2 - 1 if layer is None else layer)
+                    _, ffn, residual = network.refeed(sequence, layer)
                     expected = (ffn if site == "ffn" else residual)[place]
                     np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
 
