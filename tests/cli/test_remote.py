@@ -138,19 +138,19 @@ def test_a_key_among_the_settings_is_refused_and_not_repeated(
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     tagged = ("--set", "model.renderer=tagged")
-    arguments = evaluation(tmp_path / "run", *tagged, "--no-cache", "--concurrency", "2", limit=5)
-    code, out, err = gnothi(*arguments, "--max-tokens", "500")
+    arguments = evaluation(tmp_path / "run", *tagged, "--no-cache", "--concurrency", "2", limit=6)
+    code, out, err = gnothi(*arguments, "--max-tokens", "700")
     assert (code, out) == (1, "")
     kept = len(read_rows(tmp_path / "run"))
-    assert 0 < kept < 10
+    assert 0 < kept < 12
     assert "the budget is spent: " in err
-    assert f"Allow more with --max-tokens. {kept} of 10 answers are kept in {tmp_path / 'run'}" in err
-    assert sum(read + written for read, written in server.api.charged) <= 500
+    assert f"Allow more with --max-tokens. {kept} of 12 answers are kept in {tmp_path / 'run'}" in err
+    assert sum(read + written for read, written in server.api.charged) <= 700
     assert not any(row.failed for row in read_rows(tmp_path / "run"))
     code, out, err = gnothi(*arguments, "--max-cost", "5", "--set", "model.price_in=1", "--set", "model.price_out=2.5")
     assert (code, err) == (0, "")
     assert ", cost 0.0" in out
-    assert gnothi(*evaluation(tmp_path / "at once", *tagged, limit=5))[0] == 0
+    assert gnothi(*evaluation(tmp_path / "at once", *tagged, limit=6))[0] == 0
     rows = [[row.comparable() for row in read_rows(tmp_path / name)] for name in ("run", "at once")]
     assert rows[0] == rows[1]
 
@@ -312,11 +312,15 @@ def test_execution_settings_may_change_when_a_run_goes_on(serve: Any, gnothi: Ru
     assert server.posts
 
 
-def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Run, tmp_path: Path) -> None:
+def test_a_calibration_that_was_stopped_says_what_is_kept(
+    serve: Any, gnothi: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gnothi.session.calibrate.FEWEST", 6)
+    monkeypatch.setattr("gnothi.calibration.choose.FEWEST", 6)
     server = serve(Offer(chat=False))
     out = tmp_path / "made.toml"
     signal = ("--set", "signal=consistency", "--set", "signal.samples=2", "--set", "model.renderer=tagged")
-    arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "8", "--out", str(out))
+    arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "6", "--out", str(out))
     code, said, err = gnothi(*arguments, "--max-tokens", "600")
     assert (code, said, out.exists()) == (1, "", False)
     assert f"answers are kept in {out}.runs. Run the same command again" in err

@@ -26,7 +26,7 @@ from gnothi.session.workers import workers
 from gnothi.types import Question
 from tests.messages import refused
 from tests.runs import orphans
-from tests.runs.scripted import open_for_ever, open_nothing, open_once_lost, open_scripted, run_one
+from tests.runs.scripted import open_and_exit, open_for_ever, open_nothing, open_once_lost, open_scripted, run_one
 from tests.stopping import ROOT
 
 METHODS = ("scripted", "other")
@@ -47,10 +47,6 @@ def _only_in(process: int) -> OnlyHere:
     if os.getpid() != process:
         raise ValueError("only here")
     return OnlyHere()
-
-
-def open_and_exit() -> Any:
-    os._exit(7)
 
 
 def questions(n: int, **texts: str) -> list[Question]:
