@@ -11,6 +11,8 @@ import subprocess
 import sys
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -66,36 +68,39 @@ def tried(project: Path, shared: str, *options: str) -> str:
     return subprocess.run(command, cwd=project, env=environment, stdout=pipe, stderr=joined, text=True, check=False).stdout
 
 
-def test_with_data_all_run_and_who_asks_is_marked(project: Path) -> None:
-    assert "2 passed" in tried(project, "beside")
-
-
 def test_without_data_who_asks_skips_with_the_reason(project: Path) -> None:
     told = tried(project, "nowhere", "-m", "data")
     assert "1 skipped, 1 deselected" in told
     assert "needs real data: no shared/data in a parent folder" in told
 
 
-def test_of_files_without_tests_of_the_mark_none_is_imported(project: Path) -> None:
-    (project / "test_other.py").write_text("1 / 0", "utf-8")
-    for wanted in ("data and not slow", "(slow or data) and not long"):
-        assert "1 passed, 1 deselected" in tried(project, "beside", "-m", wanted)
-    assert "1 error" in tried(project, "beside", "-m", "not slow")
+def test_of_which_marks_files_without_such_tests_are_left_out(tmp_path: Path) -> None:
+    none, both = tmp_path / "test_none.py", tmp_path / "test_both.py"
+    none.touch()
+    both.write_text("@pytest.mark.slow\ndef test_it(shared_data): ...", "utf-8")
+    for wanted in ("data", "slow", "data and not slow", "(slow or data) and not long"):
+        asked = cast(pytest.Config, SimpleNamespace(option=SimpleNamespace(markexpr=wanted)))
+        assert conftest.pytest_ignore_collect(none, asked) is True
+        assert conftest.pytest_ignore_collect(both, asked) is None
+    for wanted in ("", "not slow", "slow or vllm", "slow and not long or data"):
+        asked = cast(pytest.Config, SimpleNamespace(option=SimpleNamespace(markexpr=wanted)))
+        assert conftest.pytest_ignore_collect(none, asked) is None
 
 
 def test_a_mark_that_its_file_does_not_say_is_refused(project: Path) -> None:
+    assert "2 passed" in tried(project, "beside")
     (project / "test_other.py").write_text("from test_it import test_asks", "utf-8")
-    assert "1 passed" in tried(project, "beside", "-m", "data", "test_it.py")
     assert "test_other.py::test_asks is marked 'data' by another file" in tried(project, "beside")
 
 
-def test_a_mark_may_come_from_the_conftest_of_the_folder(project: Path) -> None:
+def test_a_mark_may_come_from_the_conftest_of_the_folder_and_no_other_file_is_imported(project: Path) -> None:
+    (project / "test_other.py").write_text("1 / 0", "utf-8")
     folder = project / "below"
     folder.mkdir()
     code = "import pytest\n\n@pytest.fixture\ndef popqa(shared_data):\n    return shared_data / 'popqa.json'\n"
     (folder / "conftest.py").write_text(code, "utf-8")
     (folder / "test_below.py").write_text("def test_it(popqa):\n    assert popqa.is_file()\n", "utf-8")
-    assert "2 passed, 1 deselected" in tried(project, "beside", "-m", "data")
+    assert "2 passed, 1 deselected" in tried(project, "beside", "-m", "(slow or data) and not long")
 
 
 def test_all_that_fail_are_named() -> None:

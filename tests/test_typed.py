@@ -26,15 +26,19 @@ class Outer:
     done: bool = False
 
 
+TEXTS = st.text(max_size=3)
+INNER = st.builds(Inner, TEXTS, st.floats(allow_nan=False, allow_infinity=False))
 RECORDS = st.builds(
     Outer,
-    items=st.lists(st.builds(Inner, st.text(), st.floats(allow_nan=False, allow_infinity=False))).map(tuple),
-    pair=st.tuples(st.text(), st.integers()),
-    note=st.none() | st.text(),
+    items=st.lists(INNER, max_size=2).map(tuple),
+    pair=st.tuples(TEXTS, st.integers()),
+    note=st.none() | TEXTS,
     done=st.booleans(),
 )
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda one: st.lists(one) | st.dictionaries(st.text(), one)
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(TEXTS | st.sampled_from(("name", "weight")), one, max_size=3),
+    max_leaves=6,
 )
 
 

@@ -26,15 +26,15 @@ def kept(made: gnothi.Calibration) -> dict[str, object]:
 @pytest.mark.slow
 def test_it_is_the_command_lines(scripted: Scripted, gnothi_run: Run, tmp_path: Path) -> None:
     known = teach(scripted)
-    given = ("--method", "seakr", "--set", "form=simple", "--set", "signal.samples=4", "--limit", "60", "--search-cost", "0.1")
+    given = ("--method", "seakr", "--set", "form=simple", "--set", "signal.samples=4", "--limit", "30", "--search-cost", "0.1")
     assert gnothi_run("calibrate", "lab:one_hop", *given, "--out", str(tmp_path / "typed.toml"))[0] == 0
     typed = read(tmp_path / "typed.toml")
     with gnothi.open("seakr", form="simple", signal={"samples": 4}) as rag:
-        held = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.1)
-        written = gnothi.calibrate(rag, "lab:one_hop", limit=60, search_cost=0.1, out=tmp_path / "held.toml")
+        held = gnothi.calibrate(rag, "lab:one_hop", limit=30, search_cost=0.1)
+        written = gnothi.calibrate(rag, "lab:one_hop", limit=30, search_cost=0.1, out=tmp_path / "held.toml")
     assert kept(typed) == kept(held) == kept(written) == kept(read(tmp_path / "held.toml"))
     asked = len(scripted.prompts)
-    gnothi.calibrate("seakr", "lab:one_hop", limit=60, search_cost=0.1, out=tmp_path / "held.toml", form="simple", **FOUR)
+    gnothi.calibrate("seakr", "lab:one_hop", limit=30, search_cost=0.1, out=tmp_path / "held.toml", form="simple", **FOUR)
     assert len(scripted.prompts) == asked  # answers are kept beside the file
     with gnothi.open("seakr", form="simple", signal={"samples": 4}, calibration=held) as rag:
         assert rag.settings["threshold"] == held.threshold

@@ -53,10 +53,10 @@ def test_a_model_that_the_next_command_takes(gnothi: Run, tmp_path: Path) -> Non
     pytest.importorskip("trl")
     out = str(tmp_path / "out")
     settings = ("--set", "steps=2", "--set", "batch=4", "--set", "evaluate_every=1")
-    code, said, _ = gnothi(*COMMAND, "--limit", "20", "--method", "direct", *settings, "--out", out)
+    code, said, _ = gnothi(*COMMAND, "--limit", "8", "--method", "direct", *settings, "--out", out)
     assert code == 0
     for part in ("right answers", "loss", "best after", "use it with"):
         assert part in said
-    assert gnothi(*COMMAND, "--limit", "20", "--method", "direct", *settings, "--out", out)[:2] == (code, said)
+    assert gnothi(*COMMAND, "--limit", "8", "--method", "direct", *settings, "--out", out)[:2] == (code, said)
     code, said, _ = gnothi("ask", "Who?", "--model", out, "--index", "lab", "--method", "direct")
     assert code == 0

@@ -57,11 +57,11 @@ def test_a_model_that_the_next_command_takes(gnothi: Run, tmp_path: Path) -> Non
     pytest.importorskip("trl")
     out = str(tmp_path / "out")
     settings = [part for setting in QUICK for part in ("--set", setting)]
-    code, said, _ = gnothi(*COMMAND, "--limit", "30", *settings, "--out", out)
+    code, said, _ = gnothi(*COMMAND, "--limit", "12", *settings, "--out", out)
     assert code == 0
     for part in ("AUROC", "hallucination", "best after", "use it with"):
         assert part in said
-    assert gnothi(*COMMAND, "--limit", "30", *settings, "--out", out)[:2] == (code, said)
-    complained(gnothi(*COMMAND, "--limit", "30", *settings, "--out", out, "--set", "steps=3"))
+    assert gnothi(*COMMAND, "--limit", "12", *settings, "--out", out)[:2] == (code, said)
+    complained(gnothi(*COMMAND, "--limit", "12", *settings, "--out", out, "--set", "steps=3"))
     code, said, _ = gnothi("ask", "Who?", "--model", out, "--index", "lab", "--method", "direct")
     assert code == 0

@@ -18,6 +18,7 @@ import gnothi as package
 from tests.command_line import Run
 from tests.messages import complained
 from tests.patience import PATIENCE
+from tests.stopping import ROOT
 
 KNOWN = {"model": "gnothi/direct", "stream": True, "messages": [{"role": "user", "content": "Who directed The Amber Harbour?"}]}
 
@@ -37,11 +38,23 @@ def test_a_port_that_is_taken_is_told(gnothi: Run) -> None:
     assert (code, "Address already in use" in err, "--port 8001" in err) == (3, True, True)
 
 
+SCRIPTED = """
+import sys
+from gnothi.cli import main
+from gnothi.session import sources
+from gnothi.testing.model import Scripted
+from tests.command_line import script, stand_in
+sources.open_model = stand_in(Scripted(script, name="lab"))
+main.main(sys.argv[1:])
+"""
+"""The command with a scripted model."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_when_the_stream_is_over(ending: signal.Signals) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(package.__file__).parents[1])}
-    command = [sys.executable, "-m", "gnothi", "serve", "--method", "direct", "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(package.__file__).parents[1]), str(ROOT)])}
+    command = [sys.executable, "-c", SCRIPTED, "serve", "--method", "direct", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         line = next(line for line in process.stderr if "/v1 answers as" in line)

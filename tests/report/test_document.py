@@ -79,8 +79,12 @@ def section(tmp_path_factory: pytest.TempPathFactory) -> Section:
     return load_runs([full(tmp_path_factory.mktemp("full") / "run")])[0]
 
 
-def test_csv_says_what_json_says(section: Section, tmp_path: Path) -> None:
-    typed = made.document(section, PRICES)
+@pytest.fixture(scope="module")
+def typed(section: Section) -> Document:
+    return made.document(section, PRICES)
+
+
+def test_csv_says_what_json_says(section: Section, typed: Document, tmp_path: Path) -> None:
     found = json.loads(json.dumps(jsonable(typed), allow_nan=False))
     names = {file.stem for file in write_tables([typed], [section], tmp_path / "csv")}
     assert names == {
@@ -116,8 +120,7 @@ def test_csv_says_what_json_says(section: Section, tmp_path: Path) -> None:
     assert tables["questions"][-1]["error"] == "RuntimeError: broken"
 
 
-def test_the_page_says_what_json_says(section: Section) -> None:
-    typed = made.document(section, PRICES)
+def test_the_page_says_what_json_says(section: Section, typed: Document) -> None:
     found, shown = jsonable(typed), Tables(render([section], [typed])).found
     methods = {line[0]: line for line in shown["methods"][1:]}
     for method in found["methods"]:
@@ -141,10 +144,9 @@ def test_the_page_says_what_json_says(section: Section) -> None:
         assert line[6].startswith(share(method["search"]["over_search"]["share"]))
 
 
-def test_gates_are_those_of_gnothi_gates(tmp_path: Path) -> None:
-    path = full(tmp_path / "run")
-    ours = document(load_runs([path])[0])["gates"]
-    theirs = jsonable(gates.document(gates.read(path)))
+def test_gates_are_those_of_gnothi_gates(section: Section, typed: Document) -> None:
+    ours = jsonable(typed)["gates"]
+    theirs = jsonable(gates.document(gates.read(section.runs[0])))
     for key in ("n", "never", "always", "oracle"):
         assert ours[key] == theirs[key]
     for name, signal in theirs["signals"].items():
@@ -152,8 +154,8 @@ def test_gates_are_those_of_gnothi_gates(tmp_path: Path) -> None:
         assert ours["signals"][name]["method"] == "seakr"
 
 
-def test_methods_are_points_beside_the_frontier(section: Section) -> None:
-    found = document(section)
+def test_methods_are_points_beside_the_frontier(typed: Document) -> None:
+    found = jsonable(typed)
     points = {point["method"]: point for point in found["gates"]["points"]}
     assert (points["direct"]["retrieval_rate"], points["rag"]["retrieval_rate"]) == (0, 1)
     assert points["direct"]["accuracy"] == found["gates"]["never"]
@@ -161,10 +163,10 @@ def test_methods_are_points_beside_the_frontier(section: Section) -> None:
 
 
 def test_signals_of_several_runs_stand_beside_each_other(tmp_path: Path) -> None:
-    ends = [row("direct", i, right=i % 3 != 2) for i in range(60)] + [row("rag", i, retrieved=True) for i in range(60)]
+    ends = [row("direct", i, right=i % 3 != 2) for i in range(12)] + [row("rag", i, retrieved=True) for i in range(12)]
     settings = {"method.rag.k": 3, "method.seakr.signal": "gram"}
-    first = make_run(tmp_path / "first", [*ends, *lab_rows()], **settings)
-    second = make_run(tmp_path / "second", lab_rows(), **{"method.seakr.signal": "perplexity", "execution.workers": 2})
+    first = make_run(tmp_path / "first", [*ends, *lab_rows(12)], **settings)
+    second = make_run(tmp_path / "second", lab_rows(12), **{"method.seakr.signal": "perplexity", "execution.workers": 2})
     (section,) = load_runs([first, second])
     found = document(section)
     assert list(found["gates"]["signals"]) == ["seakr: gram", "seakr (second): gram"]
@@ -172,7 +174,6 @@ def test_signals_of_several_runs_stand_beside_each_other(tmp_path: Path) -> None
         "methods": ["direct, rag, seakr", "seakr"],
         "method.seakr.signal": ["gram", "perplexity"],
     }
-    assert "Settings that differ between the runs" in render([section])
     assert {point["method"] for point in found["gates"]["points"]} == {"direct", "rag", "seakr", "seakr (second)"}
 
 
@@ -181,6 +182,11 @@ def test_folders_of_the_same_name_keep_their_methods_apart(tmp_path: Path) -> No
     (section,) = load_runs(runs)
     assert len({one.method for one in section.rows}) == 3
     assert len(section.rows) == 9
+
+
+def test_settings_that_differ_are_on_the_page(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / str(seed), [row("direct", 1)], seed=seed) for seed in range(2)]
+    assert "Settings that differ between the runs" in render(load_runs(runs))
 
 
 def test_variants_of_a_study_bear_their_labels_and_come_in_its_order(tmp_path: Path) -> None:
@@ -209,7 +215,7 @@ def test_without_both_ends_nothing_is_replayed(tmp_path: Path) -> None:
 def test_ends_can_be_named(tmp_path: Path) -> None:
     rows = [
         made
-        for n in range(30)
+        for n in range(8)
         for made in (
             row("cot", n, right=n % 2 == 0),
             row("direct", n, right=n % 3 == 0),
@@ -272,13 +278,13 @@ def test_better_than_all_or_maybe_by_chance() -> None:
 
 
 def test_what_a_gate_saves() -> None:
-    ends = _rows("rag", 80, 100), _rows("direct", 20)
-    said = _said(*ends, _rows("seakr", 70, 40, gate=True))
+    ends = _rows("rag", 8, 10, of=10), _rows("direct", 2, of=10)
+    said = _said(*ends, _rows("seakr", 7, 4, gate=True, of=10))
     assert (
         "seakr searches for 40% of the questions. It is right in 70%, against 80% by always searching (rag) and 20% by" in said
     )
-    assert "searches for (almost) every question: its gate decides nothing" in _said(*ends, _rows("seakr", 70, 100, gate=True))
-    assert "searches for (almost) no question: its gate decides nothing" in _said(*ends, _rows("seakr", 20, 0, gate=True))
+    assert "searches for (almost) every question: its gate decides nothing" in _said(*ends, _rows("seakr", 7, 10, gate=True, of=10))
+    assert "searches for (almost) no question: its gate decides nothing" in _said(*ends, _rows("seakr", 2, 0, gate=True, of=10))
 
 
 def test_sentences_are_judged_by_what_occurs_in_them() -> None:

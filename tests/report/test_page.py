@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from gnothi.report.page import runs as report
 from gnothi.report.page.html import Step, steps
 from gnothi.report.page.runs import render, write_report
 from gnothi.report.sections import load_runs
-from gnothi.runs.folder import RunFolder, read_rows
+from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row, jsonable
 from gnothi.runs.runner import here
 from gnothi.types import Mention, Passage, Question
@@ -96,11 +97,11 @@ def longer(made: Row) -> Row:
     return replace(made, cost={**made.cost, "prompt_tokens": 900})
 
 
-def full(path: Path) -> Path:
-    rows = [row("direct", i, right=i % 3 != 2) for i in range(60)] + [
-        longer(row("rag", i, right=i % 4 != 0, retrieved=True)) for i in range(60)
+def full(path: Path, n: int = 60, **config: Any) -> Path:
+    rows = [row("direct", i, right=i % 3 != 2) for i in range(n)] + [
+        longer(row("rag", i, right=i % 4 != 0, retrieved=True)) for i in range(n)
     ]
-    return make_run(path, [*rows, *lab_rows(), row("seakr", 60, failed=True)])
+    return make_run(path, [*rows, *lab_rows(n), row("seakr", n, failed=True)], **config)
 
 
 def self_contained(html: str) -> Page:
@@ -126,9 +127,12 @@ def test_no_run() -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The page of a full run."""
+    """The page of a full run, whose last answer is of 2026-03-05."""
     folder = tmp_path_factory.mktemp("whole")
-    write_report(load_runs([full(folder / "run")]), folder / "out" / "page.html")
+    run = full(folder / "run", **{"model.name": "some/model", "index": "my-index", "graph": "none"})
+    noon = datetime.datetime(2026, 3, 5, 12).timestamp()
+    os.utime(run / "rows.jsonl", (noon, noon))
+    write_report(load_runs([run]), folder / "out" / "page.html")
     return (folder / "out" / "page.html").read_text(encoding="utf-8")
 
 
@@ -161,20 +165,17 @@ def test_a_full_run(whole: str) -> None:
         assert said in page.text, said
 
 
-def test_it_opens_with_what_it_comes_to_and_lists_what_follows(tmp_path: Path) -> None:
-    settings = {"model.name": "some/model", "index": "my-index", "graph": "none"}
-    html = render(load_runs([make_run(tmp_path / "run", read_rows(full(tmp_path / "full")), **settings)]))
-    page = self_contained(html)
+def test_it_opens_with_what_it_comes_to_and_lists_what_follows(whole: str) -> None:
+    page = Page(whole)
     assert "rag is right in 75% of 60 questions (exact match, 95 % interval" in page.text
     assert "beside direct, seakr that may be chance" in page.text
     assert "seakr searches for 43% of the questions. It is right in 67%, against 75% by always searching (rag)" in page.text
     assert "warning below before you rely" in page.text
-    made = datetime.date.fromtimestamp((tmp_path / "run" / "rows.jsonl").stat().st_mtime).isoformat()
-    assert f"model some/model; index my-index; last answer {made}." in page.text
-    contents = re.findall(r'<a href="#(s0-\d+)">(.*?)</a>', html)
+    assert "model some/model; index my-index; last answer 2026-03-05." in page.text
+    contents = re.findall(r'<a href="#(s0-\d+)">(.*?)</a>', whole)
     assert [title for _, title in contents][:2] == ["Methods", "Between never and always"]
     assert contents[-1][1] == "Question by question"
-    assert [(name, title) for name, title in re.findall(r'<h3 id="(s0-\d+)">(.*?)</h3>', html)] == contents
+    assert [(name, title) for name, title in re.findall(r'<h3 id="(s0-\d+)">(.*?)</h3>', whole)] == contents
 
 
 def test_questions_beyond_the_first_are_folded_away(whole: str, tmp_path: Path) -> None:
@@ -219,7 +220,9 @@ def test_only_failures(tmp_path: Path) -> None:
 
 
 def test_many_methods_and_runs(tmp_path: Path) -> None:
-    many = make_run(tmp_path / "many", [made for number in range(12) for made in lab_rows(12, f"method {number}")])
+    gated = [made for number in range(2) for made in lab_rows(12, f"method {number}")]
+    plain = [row(f"method {number}", 1) for number in range(2, 12)]
+    many = make_run(tmp_path / "many", [*gated, *plain])
     again = make_run(tmp_path / "again", lab_rows(12, "method 0"))
     other = make_run(tmp_path / "other", [row("direct", 1)], **{"dataset.fingerprint": "g"})
     sections = load_runs([many, again, other, many])
@@ -240,8 +243,9 @@ def test_text_from_data_is_not_markup(tmp_path: Path) -> None:
 
 def test_long_runs_are_cut_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "QUESTIONS", 10)
-    monkeypatch.setattr(report, "TRACE_BYTES", 400)
-    page = self_contained(render(load_runs([full(tmp_path / "run")])))
+    monkeypatch.setattr(report, "TRACE_BYTES", 100)
+    rows = [*(row("direct", number) for number in range(60)), row("direct", 60, failed=True)]
+    page = self_contained(render(load_runs([make_run(tmp_path / "run", rows)])))
     assert "10 of 61 questions are shown" in page.text
     assert "RuntimeError: broken" in page.text
     assert "The trace is left out" in page.text

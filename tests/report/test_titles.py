@@ -17,6 +17,7 @@ from gnothi.report.page.runs import render
 from gnothi.report.sections import load_runs
 from gnothi.report.spreadsheet import write_tables
 from gnothi.report.titles import names
+from tests.report.rows import row
 from tests.report.test_page import full, make_run
 
 
@@ -56,16 +57,12 @@ def keys(file: Path, *columns: str) -> list[tuple[str, ...]]:
         return [tuple(line[column] for column in columns) for line in csv.DictReader(text)]
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> list[Path]:
-    """Two runs over different questions of a data set."""
-    first = full(tmp_path / "one")
-    rows = load_runs([first])[0].rows
-    return [first, make_run(tmp_path / "two", rows, **{"dataset.fingerprint": "of other questions"})]
+OTHER = {"dataset.fingerprint": "of other questions"}
+ROWS = [row("direct", number) for number in range(2)]
 
 
-def test_a_report_tells_runs_over_different_questions_apart(runs: list[Path], tmp_path: Path) -> None:
-    sections = load_runs(runs)
+def test_a_report_tells_runs_over_different_questions_apart(tmp_path: Path) -> None:
+    sections = load_runs([make_run(tmp_path / "one", ROWS), make_run(tmp_path / "two", ROWS, **OTHER)])
     page = render(sections)
     assert headings(page) == ["lab (one)", "lab (two)"]
     assert '<nav><a href="#s0">lab (one)</a><a href="#s1">lab (two)</a></nav>' in page
@@ -73,10 +70,12 @@ def test_a_report_tells_runs_over_different_questions_apart(runs: list[Path], tm
     write_tables([document(section) for section in sections], sections, tmp_path / "csv")
     assert keys(tmp_path / "csv" / "methods.csv", "dataset", "run")[0] == ("lab", "one")
     questions = keys(tmp_path / "csv" / "questions.csv", "dataset", "run", "question_id", "method")
-    assert len(questions) == len(set(questions))
+    assert len(questions) == len(set(questions)) == 2 * len(ROWS)
 
 
-def test_so_do_gates(runs: list[Path], tmp_path: Path) -> None:
+def test_so_do_gates(tmp_path: Path) -> None:
+    first = full(tmp_path / "one", 12)
+    runs = [first, make_run(tmp_path / "two", load_runs([first])[0].rows, **OTHER)]
     replays = [gates.read(run) for run in runs]
     documents = [gates.document(replay) for replay in replays]
     gates_page.write_page(replays, documents, tmp_path / "page.html")
@@ -90,8 +89,7 @@ def test_so_do_gates(runs: list[Path], tmp_path: Path) -> None:
     frontier_figure.save(documents, tmp_path / "picture.svg")
 
 
-def test_a_run_may_be_called_as_a_column(runs: list[Path], tmp_path: Path) -> None:
-    again = make_run(tmp_path / "run", load_runs(runs[:1])[0].rows, seed=1)
-    (section,) = load_runs([runs[0], again])
+def test_a_run_may_be_called_as_a_column(tmp_path: Path) -> None:
+    (section,) = load_runs([make_run(tmp_path / "one", ROWS), make_run(tmp_path / "run", ROWS, seed=1)])
     write_tables([document(section)], [section], tmp_path / "csv")
     assert keys(tmp_path / "csv" / "settings.csv", "run", "setting", "run 2: run") == [("one, run", "seed", "1")]

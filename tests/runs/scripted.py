@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gnothi import events, seeding
 from gnothi.errors import BudgetSpent, UsageError
@@ -107,6 +107,10 @@ async def open_once_lost(log: str) -> AsyncIterator[Mapping[str, ScriptedMethod]
 async def open_nothing(error: str) -> AsyncIterator[Mapping[str, ScriptedMethod]]:
     raise Refused(error, 1) if error else RuntimeError("a bug")
     yield {}
+
+
+def open_and_exit() -> NoReturn:
+    os._exit(7)
 
 
 @asynccontextmanager

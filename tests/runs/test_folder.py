@@ -73,7 +73,7 @@ def test_folders_that_are_no_runs(tmp_path: Path) -> None:
     assert [item.name for item in tmp_path.iterdir() if not item.name.startswith(".")] == ["thesis.txt"]
 
 
-@given(st.lists(st.text(max_size=10), max_size=5), st.binary(max_size=100_000).filter(lambda tail: b"\n" not in tail))
+@given(st.lists(st.text(max_size=10), max_size=5), st.binary(max_size=300).filter(lambda tail: b"\n" not in tail))
 def test_a_torn_last_line_is_cut_off(tmp_path_factory: pytest.TempPathFactory, answers: list[str], tail: bytes) -> None:
     path = tmp_path_factory.mktemp("torn")
     with RunFolder(path, CONFIG) as folder:

@@ -26,7 +26,7 @@ from gnothi.session.workers import workers
 from gnothi.types import Question
 from tests.messages import refused
 from tests.runs import orphans
-from tests.runs.scripted import open_for_ever, open_nothing, open_once_lost, open_scripted, run_one
+from tests.runs.scripted import open_and_exit, open_for_ever, open_nothing, open_once_lost, open_scripted, run_one
 from tests.stopping import ROOT
 
 METHODS = ("scripted", "other")
@@ -47,10 +47,6 @@ def _only_in(process: int) -> OnlyHere:
     if os.getpid() != process:
         raise ValueError("only here")
     return OnlyHere()
-
-
-def open_and_exit() -> Any:
-    os._exit(7)
 
 
 def questions(n: int, **texts: str) -> list[Question]:
@@ -113,7 +109,7 @@ def test_every_worker_works(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("error", "kind"), [("q7", UsageError), ("", RuntimeError)])
 def test_what_opening_raises_arrives(tmp_path: Path, error: str, kind: type[Exception]) -> None:
     with refused(kind, varies=TRACEBACK):
-        evaluate(tmp_path / "run", questions(2), opened=partial(open_nothing, error))
+        evaluate(tmp_path / "run", questions(2), 1, partial(open_nothing, error))
 
 
 def test_a_worker_that_dies_each_time_ends_the_run_and_loses_nothing_that_is_finished(tmp_path: Path) -> None:
@@ -121,7 +117,7 @@ def test_a_worker_that_dies_each_time_ends_the_run_and_loses_nothing_that_is_fin
     with refused(WorkerDied, varies=r"'q\d+'"):
         evaluate(tmp_path / "run", questions(40, last="die"), warned=warned)
     assert len(warned) == 3
-    rows = evaluate(tmp_path / "run", questions(40, last="what?"))
+    rows = evaluate(tmp_path / "run", questions(40, last="what?"), 0)
     assert len(rows) == 82
     assert not any(row.failed for row in rows)
 
@@ -146,12 +142,12 @@ def test_a_killed_worker_costs_its_questions_in_flight_which_are_asked_again(tmp
 
 def test_workers_that_never_open_end_the_run(tmp_path: Path) -> None:
     with refused(WorkerDied):
-        evaluate(tmp_path / "run", questions(2), opened=open_and_exit)
+        evaluate(tmp_path / "run", questions(2), 1, open_and_exit)
 
 
 def test_what_cannot_be_found_in_a_worker_is_said(tmp_path: Path) -> None:
     with refused(RuntimeError, varies=TRACEBACK):
-        evaluate(tmp_path / "run", questions(2), opened=OnlyHere())
+        evaluate(tmp_path / "run", questions(2), 1, OnlyHere())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing ends a process that lets nothing else run")
@@ -185,7 +181,7 @@ def alive(process: int) -> bool:
 
 def test_what_stops_a_run_stops_it_from_a_worker(tmp_path: Path) -> None:
     with refused(BudgetSpent):
-        evaluate(tmp_path / "run", questions(2, last="stop"))
+        evaluate(tmp_path / "run", questions(2, last="stop"), 1)
 
 
 def test_an_interrupted_run_leaves_no_process(tmp_path: Path) -> None:

@@ -154,8 +154,8 @@ def document(section: Section, prices: Prices | None = None, never: str | None =
     """``never`` and ``always`` name the methods that gates are replayed between. Raises UnknownName for one that is not there,
     InvalidSetting where both are the same."""
     by_method = group(section.rows)
-    summary = summarise(section.rows, section.dataset, section.trusting)
     gates, reason = _gates(section, by_method, never, always)
+    summary = summarise(section.rows, section.dataset, section.trusting)
     found = Document(
         **{item.name: getattr(summary, item.name) for item in fields(summary)},
         verdict=verdict(summary),
