@@ -37,7 +37,7 @@ class Installed:
         self.plugin = folder / "plugin"
         shutil.copytree(ROOT / "examples" / "plugin", self.plugin)
         offline = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--ignore-installed")
-        self.run("-m", "pip", "install", *offline, str(folder / "project"), str(self.plugin))
+        self.run("-m", "pip", "install", "--no-compile", *offline, str(folder / "project"), str(self.plugin))
         places = self.run("-c", "import gnothi, gnothi_example as e; print(gnothi.__file__, e.__file__)").stdout.split()
         assert all(Path(place).is_relative_to(own) for place in places)
 
@@ -51,6 +51,11 @@ class Installed:
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self.run("-m", "gnothi", *arguments, "--json").stdout)
+
+    def several(self, *commands: tuple[str, ...], then: str = "") -> str:
+        """Command lines, and Python, one after another in one process, which imports torch once; gives what was printed."""
+        each = f"for one in {commands!r}: assert main.run(one) == 0, one"
+        return self.run("-c", f"from gnothi.cli import main\n{each}\n{then}").stdout
 
 
 @pytest.fixture(scope="module")
@@ -79,50 +84,47 @@ def test_listings_show_what_it_adds_and_who_brings_it(installed: Installed) -> N
     assert "hedging" in signal["type"]
 
 
-def test_all_three_answer_a_question(installed: Installed, notes: Path) -> None:
-    arguments = ("--method", "best_sentence", "--set", "threshold=-1")
-    found = installed.json(
-        "ask", "When was the mill of Kestrel rebuilt?", *arguments, "--index", f"notes:{notes}", "--model", "lab"
-    )
-    assert "1874" in json.dumps(found)
-    assert "hedging" in json.dumps(found)
-
-
-def test_a_run_measures_its_signal_beside_the_others(installed: Installed, notes: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    run = ("eval", "lab", "--method", "best_sentence,panel,seakr", "--set", "seakr.signal=hedging", "--index", f"notes:{notes}")
-    installed.run("-m", "gnothi", *run, "--limit", "3", "--out", str(out))
+def test_all_three_answer_a_question_and_a_run_measures_the_signal_beside_the_others(
+    installed: Installed, notes: Path, tmp_path: Path
+) -> None:
+    out, found_at = tmp_path / "run", ("--index", f"notes:{notes}")
+    asked = ("ask", "When was the mill of Kestrel rebuilt?", "--method", "best_sentence", "--set", "threshold=-1")
+    run = ("eval", "lab", "--method", "best_sentence,panel,seakr", "--set", "seakr.signal=hedging", "--limit", "2")
+    more = ("--set", "signal.samples=2", *found_at, "--out", str(out))
+    found = installed.several((*asked, *found_at, "--model", "lab", "--json"), (*run, *more)).partition("\nlab, ")[0]
+    assert "1874" in found
+    assert "hedging" in found
     assert f'plugins = [\n    "{ORIGIN}",\n]' in (out / "config.toml").read_text("utf-8")
     rows = [json.loads(line) for path in out.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
     signals = [row["signals"] for row in rows if row.get("signals")]
-    assert len(signals) == 3
+    assert len(signals) == 2
     assert all({"hedging", "perplexity"} <= measured.keys() for measured in signals)
     assert '"hedging"' in json.dumps([row for row in rows if row.get("method") == "seakr"])
     (notes / "more.txt").write_text("Another note.")
     with pytest.raises(AssertionError) as raised:  # other evidence: not the same run
-        installed.run("-m", "gnothi", *run, "--limit", "3", "--out", str(out))
+        installed.run("-m", "gnothi", *run, *more)
     assert f"notes:{notes}" in str(raised.value)
 
 
 FACE = """
-import sys, gnothi
+import gnothi
 from gnothi_example.method import best_sentence
 from gnothi_example.retriever import Notes
 from gnothi_example.signal import hedging
-notes, out = sys.argv[1:]
-named = {"settings": {"signal": "hedging"}, "index": f"notes:{notes}", "limit": 4}
-objects = {"settings": {"signal": hedging}, "index": Notes(notes), "limit": 4}
-gnothi.evaluate("lab", "best_sentence", f"{out}/named", **named)
-gnothi.evaluate("lab", best_sentence, f"{out}/objects", **objects)
+notes, out = {notes!r}, {out!r}
+named = {{"settings": {{"signal": "hedging"}}, "index": f"notes:{{notes}}", "limit": 2}}
+objects = {{"settings": {{"signal": hedging}}, "index": Notes(notes), "limit": 2}}
+gnothi.evaluate("lab", "best_sentence", f"{{out}}/named", **named)
+gnothi.evaluate("lab", best_sentence, f"{{out}}/objects", **objects)
 """
 
 
 def test_rows_are_the_same_by_command_by_name_and_by_object(installed: Installed, notes: Path, tmp_path: Path) -> None:
-    given = ("--method", "best_sentence", "--set", "signal=hedging", "--index", f"notes:{notes}", "--limit", "4")
-    installed.run("-m", "gnothi", "eval", "lab", *given, "--out", str(tmp_path / "typed"))
-    installed.run("-c", FACE, str(notes), str(tmp_path))
+    given = ("--method", "best_sentence", "--set", "signal=hedging", "--index", f"notes:{notes}", "--limit", "2")
+    typed_out = ("--out", str(tmp_path / "typed"))
+    installed.several(("eval", "lab", *given, *typed_out), then=FACE.format(notes=str(notes), out=str(tmp_path)))
     typed, named, objects = (rows(tmp_path / name) for name in ("typed", "named", "objects"))
-    assert len(typed) == 4
+    assert len(typed) == 2
     assert typed == named == objects
 
 

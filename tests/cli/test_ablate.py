@@ -306,7 +306,7 @@ def test_a_variant_that_the_model_cannot_run_is_named_before_the_first_question(
 
 @pytest.mark.slow
 def test_several_processes_give_the_same(gnothi_json: Json, tmp_path: Path) -> None:
-    arguments = ("reproduce", "seakr", "lab:one_hop", "--limit", "4", "--only", "Perplexity", "--set", "signal.samples=3")
+    arguments = ("reproduce", "seakr", "lab:one_hop", "--limit", "2", "--only", "Perplexity", "--set", "signal.samples=2")
     one = gnothi_json(*arguments, "--out", str(tmp_path / "one"))
     two = gnothi_json(*arguments, "--out", str(tmp_path / "two"), "--workers", "2")
     for name in ("seakr", "perplexity"):

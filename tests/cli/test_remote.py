@@ -204,7 +204,8 @@ def test_a_model_that_runs_here_tells_how(gnothi_json: Json) -> None:
 
 
 JUDGES = ("--set", "judge=openai:lab", "--set", "utility_judge=openai:lab", "--set", "reader=openai:lab")
-KEQA = ("--method", "keqa", *JUDGES, "--set", "model.renderer=tagged", "--set", "model.device=cpu", "--set", "model.retries=2")
+KEPT_SMALL = ("--set", "tries=2", "--set", "model.device=cpu", "--set", "model.retries=2")
+KEQA = ("--method", "keqa", *JUDGES, "--set", "model.renderer=tagged", *KEPT_SMALL)
 
 
 @pytest.mark.slow
@@ -226,7 +227,7 @@ def test_judges_behind_an_api_are_charged_kept_and_limited(serve: Any, gnothi: R
     assert again["answer"] == found["answer"]
     code, out, err = gnothi(*arguments, "--no-cache", "--max-tokens", "10")
     assert (code, "the budget is spent: 0 of 10 tokens" in err) == (1, True)
-    run = ("eval", "lab:two_hop", *KEQA, "--limit", "4", "--out", str(tmp_path / "run"))
+    run = ("eval", "lab:two_hop", *KEQA, "--limit", "1", "--out", str(tmp_path / "run"))
     code, out, _ = gnothi(*run, "--max-cost", "5", "--set", "model.price_in=1", "--set", "model.price_out=2")
     assert code == 0
     assert "charged: " in out

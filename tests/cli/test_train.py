@@ -121,12 +121,12 @@ def test_lab_train_asks_for_no_fact_of_the_test_questions() -> None:
 @pytest.mark.usefixtures("scripted")
 def test_killed_again_and_again(gnothi_json: Json, tmp_path: Path) -> None:
     out = tmp_path / "killed"
-    arguments = ("train", "utility-reference", "lab-train", "--limit", "40", "--concurrency", "3")
+    arguments = ("train", "utility-reference", "lab-train", "--limit", "20", "--concurrency", "3")
 
     def kept() -> int:
         return (out / LABELS).read_bytes().count(b"\n") if (out / LABELS).exists() else 0
 
-    for wanted in (1, 8, 20):
+    for wanted in (1, 8):
         process = Stopping("tests.cli.stopping_gnothi", *arguments, "--out", str(out))
         process.go_until(lambda: kept() >= wanted)  # noqa: B023 - called before the next
         process.kill(0.01)
