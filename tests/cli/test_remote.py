@@ -55,7 +55,7 @@ def serve(network: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: P
         yield start
 
 
-def evaluation(out: Path, *arguments: str, method: str = "cot,rag", limit: int = 6) -> tuple[str, ...]:
+def evaluation(out: Path, *arguments: str, method: str = "cot,rag", limit: int = 3) -> tuple[str, ...]:
     return ("eval", "lab", *MODEL, "--method", method, "--limit", str(limit), "--out", str(out), *arguments)
 
 
@@ -66,15 +66,15 @@ def test_an_eval_gives_the_rows_of_the_model_itself(serve: Any, gnothi: Run, tmp
     as_taught = ("--set", "model.renderer=tagged", "--set", "rag.reason=true", "--set", "rag.focus=false")
     code, _, err = gnothi(*evaluation(tmp_path / "there", *as_taught))
     assert (code, err) == (0, "")
-    code, _, _ = gnothi("eval", "lab", "--method", "cot,rag", "--limit", "6", "--out", str(tmp_path / "here"))
+    code, _, _ = gnothi("eval", "lab", "--method", "cot,rag", "--limit", "3", "--out", str(tmp_path / "here"))
     there, here = read_rows(tmp_path / "there"), read_rows(tmp_path / "here")
     assert [row.comparable() for row in there] == [row.comparable() for row in here]
 
 
 def test_the_same_eval_again_makes_no_request_and_says_so(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve()
-    method, limit = "seakr,cot", 5
-    settings = ("--set", "seakr.signal=consistency", "--set", "seakr.threshold=0.5", "--set", "signal.samples=5")
+    method, limit = "seakr,cot", 3
+    settings = ("--set", "seakr.signal=consistency", "--set", "seakr.threshold=0.5", "--set", "signal.samples=3")
     code, first, _ = gnothi(*evaluation(tmp_path / "first", *settings, method=method, limit=limit))
     assert code == 0
     requests = len(server.requests)
@@ -137,19 +137,19 @@ def test_a_key_among_the_settings_is_refused_and_not_repeated(
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     tagged = ("--set", "model.renderer=tagged")
-    arguments = evaluation(tmp_path / "run", *tagged, "--no-cache", "--concurrency", "2", limit=10)
+    arguments = evaluation(tmp_path / "run", *tagged, "--no-cache", "--concurrency", "2", limit=6)
     code, out, err = gnothi(*arguments, "--max-tokens", "800")
     assert (code, out) == (1, "")
     kept = len(read_rows(tmp_path / "run"))
-    assert 0 < kept < 20
+    assert 0 < kept < 12
     assert "the budget is spent: " in err
-    assert f"Allow more with --max-tokens. {kept} of 20 answers are kept in {tmp_path / 'run'}" in err
+    assert f"Allow more with --max-tokens. {kept} of 12 answers are kept in {tmp_path / 'run'}" in err
     assert sum(read + written for read, written in server.api.charged) <= 800
     assert not any(row.failed for row in read_rows(tmp_path / "run"))
     code, out, err = gnothi(*arguments, "--max-cost", "5", "--set", "model.price_in=1", "--set", "model.price_out=2.5")
     assert (code, err) == (0, "")
     assert ", cost 0.0" in out
-    assert gnothi(*evaluation(tmp_path / "at once", *tagged, limit=10))[0] == 0
+    assert gnothi(*evaluation(tmp_path / "at once", *tagged, limit=6))[0] == 0
     rows = [[row.comparable() for row in read_rows(tmp_path / name)] for name in ("run", "at once")]
     assert rows[0] == rows[1]
 
@@ -189,7 +189,7 @@ def test_how_a_model_was_asked_is_told_and_kept(serve: Any, gnothi: Run, gnothi_
     assert reason in " ".join(out.split())
     found = gnothi_json("ask", "Who directed The Hollow Letter?", *MODEL, *samples, "--no-cache")
     assert found["asked"]["openai:lab"]["without"] == "n, top_k"
-    code, out, _ = gnothi(*evaluation(tmp_path / "run", *samples[2:], "--no-cache", method="seakr", limit=2))
+    code, out, _ = gnothi(*evaluation(tmp_path / "run", *samples[2:], "--no-cache", method="seakr", limit=1))
     assert code == 0
     assert "openai:lab: left out: n: " in out
     kept = json.loads((tmp_path / "run" / "asked.json").read_text(encoding="utf-8"))["openai:lab"]
@@ -240,7 +240,7 @@ def test_judges_behind_an_api_are_charged_kept_and_limited(serve: Any, gnothi: R
 
 def test_a_utility_reference_by_a_model_behind_an_api(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
-    arguments = ("train", "utility-reference", "lab-train", *MODEL, "--set", "model.renderer=tagged", "--limit", "6")
+    arguments = ("train", "utility-reference", "lab-train", *MODEL, "--set", "model.renderer=tagged", "--limit", "3")
     code, out, err = gnothi(*arguments, "--out", str(tmp_path / "out"), "--concurrency", "2", "--max-tokens", "800")
     assert (code, out) == (1, "")
     assert "the budget is spent: " in err
@@ -290,10 +290,10 @@ def test_cache_info_and_clear(serve: Any, gnothi: Run, gnothi_json: Json, tmp_pa
 
 def test_a_damaged_cache_costs_no_run(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     serve()
-    assert gnothi(*evaluation(tmp_path / "first", limit=4))[0] == 0
+    assert gnothi(*evaluation(tmp_path / "first", limit=2))[0] == 0
     (tmp_path / "cache" / "calls.sqlite").write_bytes(b"no database " * 1000)
     (tmp_path / "cache" / "calls.sqlite-wal").unlink(missing_ok=True)
-    code, _, _ = gnothi(*evaluation(tmp_path / "second", limit=4))
+    code, _, _ = gnothi(*evaluation(tmp_path / "second", limit=2))
     assert code == 0
     rows = [[row.comparable() for row in read_rows(tmp_path / name)] for name in ("first", "second")]
     assert rows[0] == rows[1]
@@ -315,8 +315,9 @@ def test_execution_settings_may_change_when_a_run_goes_on(serve: Any, gnothi: Ru
 def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     server = serve(Offer(chat=False))
     out = tmp_path / "made.toml"
-    signal = ("--set", "signal=consistency", "--set", "signal.samples=2", "--set", "model.renderer=tagged")
-    arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, "--limit", "20", "--out", str(out))
+    signal = ("--set", "signal=perplexity", "--set", "form=simple", "--set", "reason=false")
+    tagged = ("--set", "model.renderer=tagged", "--limit", "20", "--out", str(out))
+    arguments = ("calibrate", "lab-train:one_hop", *MODEL, *signal, *tagged)
     code, said, err = gnothi(*arguments, "--max-tokens", "1500")
     assert (code, said, out.exists()) == (1, "", False)
     assert f"answers are kept in {out}.runs. Run the same command again" in err
@@ -328,7 +329,7 @@ def test_a_calibration_that_was_stopped_says_what_is_kept(serve: Any, gnothi: Ru
 
 def test_a_reranker_says_what_its_pairs_cost(serve: Any, gnothi: Run, tmp_path: Path) -> None:
     serve(Offer(chat=False))
-    arguments = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "4", "--collect-only", "--graph", "lab")
+    arguments = ("train", "reranker", "lab-train:two_hop_choice", "--limit", "2", "--collect-only", "--graph", "lab")
     remote = ("--model", "openai:lab", "--set", "model.renderer=tagged", "--out", str(tmp_path / "out"))
     code, said, err = gnothi(*arguments, *remote)
     assert (code, err) == (0, "")
