@@ -79,7 +79,7 @@ def environment(folder: Path, wheel: Path, extras: tuple[str, ...]) -> Path:
     run(sys.executable, "-m", "venv", "--without-pip", str(folder))
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     pip = (sys.executable, "-m", "pip", "--python", str(python))
-    run(*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel))
+    run(*pip, "install", "--quiet", "--no-index", "--no-deps", "--no-compile", str(wheel))
     packages = Path(run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))
     (itself,) = packages.glob("gnothi-*.dist-info")
     found: dict[tuple[str, str], Distribution] = {}
@@ -145,15 +145,13 @@ def test_the_core_starts_without_extras(core: Installed) -> None:
 
 
 def test_from_a_question_to_a_report(full: Installed) -> None:
-    answer = json.loads(full("ask", "What is the birthplace of the star of The Hollow Letter?", "--json"))
-    assert answer["answer"]
     (full.folder / "notes.md").write_text("# The tower of Mel\n\nThe tower of Mel was built by Ona Brisk.\n")
     full("index", "build", "notes.md", "--out", "index")
     found = json.loads(
         full("ask", "Who built the tower of Mel?", "--model", "lab", "--index", "index", "--method", "rag", "--json")
     )
     assert found["evidence"]
-    full("eval", "lab", "--method", "direct,rag", "--limit", "4", "--out", "run")
+    full("eval", "lab", "--method", "direct,seakr", "--limit", "2", "--out", "run")
     full("report", "run", "--html", "report.html")
     assert "<html" in (full.folder / "report.html").read_text("utf-8")
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -18,6 +16,7 @@ from gnothi.runs.folder import read_rows
 from gnothi.session import sources
 from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Capabilities, Prompt
+from tests.cli.terminals import on_terminal
 from tests.command_line import KNOWN, Json, Run, covered_fact, script, stand_in
 from tests.messages import complained
 from tests.patience import PATIENCE
@@ -159,66 +158,29 @@ def test_settings_come_from_file_environment_and_command_line(
     assert threshold("--set", "seakr.threshold=-3") == -3.0
 
 
-WITH_SCRIPT = """
-import sys
-from gnothi.cli import main
-from gnothi.session import sources
-from gnothi.testing.model import Scripted
-from tests.command_line import Json, script, stand_in
-sources.open_model = stand_in(Scripted(script, name="lab", thresholds={"gram": -6.0}))
-sys.exit(main.run(sys.argv[1:]))
-"""
-
-
+@pytest.mark.usefixtures("scripted")
 @pytest.mark.parametrize("colours", [True, False])
-def test_on_a_terminal_steps_are_coloured_unless_told_otherwise(colours: bool) -> None:
-    root = Path(main.__file__).parents[3]
-    environment = {
-        "PYTHONPATH": f"{root / 'src'}:{root}",
-        "TERM": "xterm-256color",
-        "COLUMNS": "80",
-        "PATH": os.environ["PATH"],
-    }
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", WITH_SCRIPT, "ask", QUESTION],
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        env=environment | ({} if colours else {"NO_COLOR": "1"}),
-    )
-    os.close(theirs)
-    output = b""
-    while chunk := _read(ours):
-        output += chunk
-    os.close(ours)
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait(PATIENCE) == 0
+def test_on_a_terminal_steps_are_coloured_unless_told_otherwise(
+    gnothi: Run, monkeypatch: pytest.MonkeyPatch, colours: bool
+) -> None:
+    for name, value in {"TERM": "xterm-256color", "COLUMNS": "80"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if not colours:
+        monkeypatch.setenv("NO_COLOR", "1")
+    with on_terminal("stdout") as output:
+        code, _, err = gnothi("ask", QUESTION)
+    assert (code, err) == (0, "")
     assert TRUE.encode() in output
     assert (b"\x1b[32m" in output) == colours
 
 
-def test_on_a_terminal_the_plan_is_told_while_the_model_loads() -> None:
-    root = Path(main.__file__).parents[3]
-    environment = {"PYTHONPATH": f"{root / 'src'}:{root}", "TERM": "dumb", "PATH": os.environ["PATH"]}
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", WITH_SCRIPT, "ask", QUESTION, "--method", "rag"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
-    os.close(theirs)
-    told = b""
-    while chunk := _read(ours):
-        told += chunk
-    os.close(ours)
-    assert process.wait(PATIENCE) == 0
+@pytest.mark.usefixtures("scripted")
+def test_on_a_terminal_the_plan_is_told_while_the_model_loads(gnothi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    with on_terminal("stderr") as told:
+        assert gnothi("ask", QUESTION, "--method", "rag")[0] == 0
     assert told.splitlines()[0] == b"method rag, model lab, index lab"
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 4096)
-    except OSError:  # Linux says EIO when the other side has closed
-        return b""
 
 
 SLOW_MODEL = """

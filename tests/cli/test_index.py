@@ -1,14 +1,9 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import select
 import shlex
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +11,12 @@ import pytest
 
 from gnothi.cli.main import run
 from gnothi.retrieval.folder import FILE
+from tests.cli.terminals import on_terminal
 from tests.messages import complained
-from tests.patience import PATIENCE
 from tests.retrieval.cross_encoders import classifier
 from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.stopping import Stopping
 
-ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "100"}
 
 
 @pytest.fixture
@@ -38,10 +31,6 @@ def docs(tmp_path: Path) -> Path:
 @pytest.fixture
 def out(tmp_path: Path) -> str:
     return str(tmp_path / "index")
-
-
-def command(*arguments: object, first: str = "") -> list[str]:
-    return [sys.executable, "-c", f"{first}\nfrom gnothi.cli.main import main; main()", "index", *map(str, arguments)]
 
 
 def gnothi(*arguments: object) -> int:
@@ -230,7 +219,7 @@ def test_the_built_in_corpus_can_be_searched(capsys: pytest.CaptureFixture[str])
 
 
 def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path, out: str) -> None:
-    corpus = made_up(1, 4000)
+    corpus = made_up(1, 1500)
     source = write_jsonl(tmp_path / "corpus.jsonl", corpus)
     process = Stopping("tests.cli.stopping_index", "build", str(source), "--out", out)
     process.go_until(lambda: (Path(out) / "meta.json").exists() and contents(Path(out)))
@@ -240,28 +229,17 @@ def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path, out: str) -> None:
     assert "run the same command again" in errors
     assert "Traceback" not in errors
     assert 0 < len(contents(Path(out))) < len(corpus)
-    subprocess.run(command("build", source, "--out", out), env=ENVIRONMENT, check=True, capture_output=True)
+    assert gnothi("build", source, "--out", out) == 0
     assert len(contents(Path(out))) == len(corpus)
 
 
-def test_a_terminal_gets_a_bar_with_rate_and_time_left(tmp_path: Path, out: str) -> None:
-    source = write_jsonl(tmp_path / "corpus.jsonl", made_up(1, 2000))
-    terminal, other = pty.openpty()
-    always = "from gnothi.cli import building; building._SECONDS_BETWEEN_FRAMES = 0.0"
-    process = subprocess.Popen(
-        command("build", source, "--out", out, first=always), env=ENVIRONMENT, stderr=other, stdout=subprocess.PIPE
-    )
-    os.close(other)
-    shown = b""
-    while select.select([terminal], [], [], PATIENCE)[0]:
-        try:
-            data = os.read(terminal, 4096)
-        except OSError:  # how a closed terminal reads on Linux
-            break
-        shown += data
-    process.communicate(timeout=PATIENCE)
-    os.close(terminal)
-    assert process.returncode == 0
+def test_a_terminal_gets_a_bar_with_rate_and_time_left(tmp_path: Path, out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gnothi.cli.building._SECONDS_BETWEEN_FRAMES", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    source = write_jsonl(tmp_path / "corpus.jsonl", made_up(1, 200))
+    with on_terminal("stderr") as shown:
+        assert gnothi("build", source, "--out", out) == 0
     assert re.search(r"\d+ passages, [\d,]+/s", shown.decode())
     assert re.search(r"\d:\d\d:\d\d|-:--:--", shown.decode())
 
