@@ -55,7 +55,7 @@ _SHAPE: dict[str, Any] = {
     "vocab_size": len(VOCABULARY),
     "hidden_size": 32,
     "intermediate_size": 48,
-    "num_hidden_layers": 4,
+    "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "max_position_embeddings": CONTEXT,
     # Wide enough that probabilities differ clearly between tokens, as a trained model's do.
@@ -65,7 +65,7 @@ _SHAPE: dict[str, Any] = {
     "eos_token_id": 3,
 }
 _GROUPED: dict[str, Any] = {**_SHAPE, "num_key_value_heads": 2}
-_WINDOWS = ["sliding_attention", "full_attention"] * 2
+_WINDOWS = ["sliding_attention", "full_attention"]
 
 ARCHITECTURES: dict[str, Callable[[], Any]] = {
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**_GROUPED)),
@@ -75,11 +75,11 @@ ARCHITECTURES: dict[str, Callable[[], Any]] = {
     "mistral": lambda: MistralForCausalLM(MistralConfig(**_GROUPED, head_dim=8, sliding_window=8)),
 }
 # vLLM's attention on a CPU takes heads of 32 and more.
-_WIDE: dict[str, Any] = {**_GROUPED, "head_dim": 32}
+_WIDE: dict[str, Any] = {**_GROUPED, "head_dim": 32, "num_hidden_layers": 4}
 WIDE_ARCHITECTURES: dict[str, Callable[[], Any]] = {
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**_WIDE)),
-    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_WIDE, sliding_window=8, layer_types=_WINDOWS)),
-    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**{**_SHAPE, "hidden_size": 128})),
+    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_WIDE, sliding_window=8, layer_types=_WINDOWS * 2)),
+    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**{**_SHAPE, "hidden_size": 128, "num_hidden_layers": 4})),
 }
 
 
