@@ -55,7 +55,7 @@ _SHAPE: dict[str, Any] = {
     "vocab_size": len(VOCABULARY),
     "hidden_size": 32,
     "intermediate_size": 48,
-    "num_hidden_layers": 4,
+    "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "max_position_embeddings": CONTEXT,
     # Wide enough that probabilities differ clearly between tokens, as a trained model's do.
@@ -65,29 +65,39 @@ _SHAPE: dict[str, Any] = {
     "eos_token_id": 3,
 }
 _GROUPED: dict[str, Any] = {**_SHAPE, "num_key_value_heads": 2}
-_WINDOWS = ["sliding_attention", "full_attention"] * 2
+_WINDOWS: dict[str, Any] = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
+_DEEP: dict[str, Any] = {"num_hidden_layers": 4}
+_DEEP_WINDOWS: dict[str, Any] = {**_DEEP, "layer_types": 2 * _WINDOWS["layer_types"]}
 
-ARCHITECTURES: dict[str, Callable[[], Any]] = {
-    "llama": lambda: LlamaForCausalLM(LlamaConfig(**_GROUPED)),
-    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**_GROUPED, head_dim=16)),
-    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_GROUPED, head_dim=16, sliding_window=8, layer_types=_WINDOWS)),
-    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**_SHAPE)),
-    "mistral": lambda: MistralForCausalLM(MistralConfig(**_GROUPED, head_dim=8, sliding_window=8)),
+ARCHITECTURES: dict[str, Callable[..., Any]] = {
+    "llama": lambda **more: LlamaForCausalLM(LlamaConfig(**_GROUPED | more)),
+    "qwen3": lambda **more: Qwen3ForCausalLM(Qwen3Config(**_GROUPED | more, head_dim=16)),
+    "gemma3": lambda **more: Gemma3ForCausalLM(Gemma3TextConfig(**_GROUPED | _WINDOWS | more, head_dim=16)),
+    "gpt_neox": lambda **more: GPTNeoXForCausalLM(GPTNeoXConfig(**_SHAPE | more)),
+    "mistral": lambda **more: MistralForCausalLM(MistralConfig(**_GROUPED | more, head_dim=8, sliding_window=8)),
 }
 # vLLM's attention on a CPU takes heads of 32 and more.
-_WIDE: dict[str, Any] = {**_GROUPED, "head_dim": 32}
+_WIDE: dict[str, Any] = {**_GROUPED, **_DEEP, "head_dim": 32}
 WIDE_ARCHITECTURES: dict[str, Callable[[], Any]] = {
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**_WIDE)),
-    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_WIDE, sliding_window=8, layer_types=_WINDOWS)),
-    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**{**_SHAPE, "hidden_size": 128})),
+    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**_WIDE | _WINDOWS | _DEEP_WINDOWS)),
+    "gpt_neox": lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**_SHAPE | _DEEP | {"hidden_size": 128})),
 }
 
 
 def build_model(architecture: str, dtype: torch.dtype = torch.float32, wide: bool = False) -> Any:
+    return _seeded((WIDE_ARCHITECTURES if wide else ARCHITECTURES)[architecture]).to(dtype)
+
+
+def build_deep(architecture: str, dtype: torch.dtype = torch.float32) -> Any:
+    """Of four layers, so that a trial need not go through all of them."""
+    return _seeded(ARCHITECTURES[architecture], **(_DEEP_WINDOWS if architecture == "gemma3" else _DEEP)).to(dtype)
+
+
+def _seeded(build: Callable[..., Any], **more: Any) -> Any:
     with torch.random.fork_rng():
         torch.manual_seed(7)
-        model = (WIDE_ARCHITECTURES if wide else ARCHITECTURES)[architecture]()
-    return model.to(dtype).eval()
+        return build(**more).eval()
 
 
 def build_closing_tokenizer() -> Any:

@@ -21,7 +21,7 @@ from gnothi.models.identity import content, identify
 from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import ADAPTER
 from tests.messages import refused
-from tests.models.tiny import build_model, build_seq2seq, build_tokenizer
+from tests.models.tiny import build_deep, build_seq2seq, build_tokenizer
 
 AS_IT_IS = ModelSettings(device="cpu", pack_weights=False)
 LORA: dict[str, Any] = {"r": 4, "lora_alpha": 8, "task_type": "CAUSAL_LM"}
@@ -36,12 +36,12 @@ def save(model: Any, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save(build_model("llama"), tmp_path_factory.mktemp("base"))
+    return save(build_deep("llama"), tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture(scope="module")
 def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model = build_model("llama")
+    model = build_deep("llama")
     model.config.tie_word_embeddings = True
     model.tie_weights()
     return save(model, tmp_path_factory.mktemp("tied"))
@@ -146,7 +146,7 @@ def test_the_base_is_found_as_it_is_named_or_beside(base: Path, tmp_path: Path) 
 def test_it_is_another_model_with_another_base(base: Path, tmp_path: Path) -> None:
     adapt(base, tmp_path / "adapter")
     shutil.copytree(base, tmp_path / "same")
-    save(build_model("qwen3"), tmp_path / "other")
+    save(build_deep("qwen3"), tmp_path / "other")
     mine = str(tmp_path / "adapter")
     before = identify(mine), content(mine)
     rebase(tmp_path / "adapter", str(tmp_path / "other"))
@@ -214,7 +214,7 @@ def test_one_that_is_not_whole(base: Path, tmp_path: Path) -> None:
 
 def test_a_base_of_another_kind(base: Path, tmp_path: Path) -> None:
     adapt(base, tmp_path / "adapter")
-    model = build_model("llama")
+    model = build_deep("llama")
     for what, change in (
         ("flat", {"num_hidden_layers": 2}),
         ("deep", {"num_hidden_layers": 5}),
@@ -224,7 +224,7 @@ def test_a_base_of_another_kind(base: Path, tmp_path: Path) -> None:
         rebase(tmp_path / "adapter", str(tmp_path / what))
         with refused(ModelUnavailable):
             load(str(tmp_path / "adapter"), "tiny", AS_IT_IS)
-    save(build_model("gpt_neox"), tmp_path / "neox")
+    save(build_deep("gpt_neox"), tmp_path / "neox")
     rebase(tmp_path / "adapter", str(tmp_path / "neox"))
     with refused(ModelUnavailable):
         load(str(tmp_path / "adapter"), "tiny", AS_IT_IS)
@@ -297,7 +297,7 @@ def test_a_plain_model_of_the_hub_that_is_cached(base: Path, cached: str) -> Non
     torch.testing.assert_close(logits(model), logits(AutoModelForCausalLM.from_pretrained(base)))
 
 
-@pytest.mark.parametrize("make", [lambda: build_model("llama"), lambda: build_seq2seq("t5")])
+@pytest.mark.parametrize("make", [lambda: build_deep("llama"), lambda: build_seq2seq("t5")])
 def test_a_change_is_noticed(make: Any) -> None:
     model = make().eval()
     said = Said(model)
@@ -311,14 +311,14 @@ def test_a_change_is_noticed(make: Any) -> None:
 
 
 def test_half_precision_is_none() -> None:
-    model = build_model("llama")
+    model = build_deep("llama")
     said = Said(model)
     model.to(torch.bfloat16)
     assert said.same()
 
 
 def test_tokens_that_the_configuration_names_are_left_alone() -> None:
-    model = build_model("llama")
+    model = build_deep("llama")
     model.config.image_token_index = 40
     model.config.marks = {"begin": [33, 34], "end": None}
     read: list[int] = []

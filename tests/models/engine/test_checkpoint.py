@@ -18,7 +18,7 @@ from gnothi.models.engine.checkpoint import read
 from gnothi.models.engine.loading import load
 from gnothi.models.settings import ModelSettings
 from tests.messages import refused
-from tests.models.tiny import VOCABULARY, build_closing_tokenizer, build_model, build_seq2seq, build_tokenizer
+from tests.models.tiny import VOCABULARY, build_closing_tokenizer, build_deep, build_seq2seq, build_tokenizer
 
 CPU = ModelSettings(device="cpu")
 SHAPE: dict[str, Any] = {"vocab_size": len(VOCABULARY), "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
@@ -50,7 +50,7 @@ def more(**added: Tensor) -> Change:
 
 
 def llama() -> Any:
-    return build_model("llama")
+    return build_deep("llama")
 
 
 def gpt2() -> Any:

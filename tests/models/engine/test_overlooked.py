@@ -19,7 +19,7 @@ from gnothi.errors import ModelUnavailable
 from gnothi.models import gguf
 from tests.messages import refused
 from tests.models import tiny_gguf
-from tests.models.tiny import build_model
+from tests.models.tiny import build_deep
 
 Weights = dict[str, Tensor]
 THETA = 500_000.0
@@ -47,7 +47,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
                 header(self)
 
         monkeypatch.setattr(tiny_gguf, "GGUFWriter", Writer)
-        monkeypatch.setattr(tiny_gguf, "build_model", lambda name: _Changed(build_model(name), change))
+        monkeypatch.setattr(tiny_gguf, "build_model", lambda name: _Changed(build_deep(name), change))
         tiny_gguf.write(tmp_path / "tiny.gguf")
         return gguf.kept(tmp_path / "tiny.gguf", "tiny")
 

@@ -16,7 +16,7 @@ from gnothi.models.engine.buffers import free_memory
 from gnothi.models.engine.prompts import CachedPrompt, SuffixPool
 from gnothi.models.settings import Attention
 from gnothi.types import Decoding, Passage, Prompt, Samples, StateSpec, Task
-from tests.models.tiny import ARCHITECTURES, backend_of, build_model
+from tests.models.tiny import ARCHITECTURES, backend_of, build_deep, build_model
 
 pytestmark = pytest.mark.usefixtures("one_trial")
 
@@ -182,18 +182,18 @@ def test_a_closed_inbox_that_nobody_waits_for_ends_the_pass_that_runs(tokenizer:
         assert isinstance(one.run([Continue(SHORT, 1, Decoding(4))])[0], Samples)
 
 
-def test_no_more_is_held_than_there_is_room_for(tokenizer: Any, llama: Any) -> None:
+def test_no_more_is_held_than_there_is_room_for(tokenizer: Any) -> None:
     """Keys and values take 512 bytes a token: a megabyte is 2,048 tokens, prompts and what may follow them."""
-    backend = backend_of(llama, tokenizer, cache_mb=1, prefill_tokens=64)
+    backend = backend_of(build_deep("llama"), tokenizer, cache_mb=1, prefill_tokens=64)
     engine = backend._engine
     assert engine.limits.tokens == 2048
     most = [0, 0]
 
     def look(_: Line) -> None:
         cached = engine.path.cached_tokens
-        most[:] = max(most[0], cached + 30 * len(engine._rows)), max(most[1], len(engine._rows))
+        most[:] = max(most[0], cached + 20 * len(engine._rows)), max(most[1], len(engine._rows))
 
-    inbox = Line([Continue(long_prompt(number), 1, Decoding(30, temperature=2.0, seed=number)) for number in range(20)], look)
+    inbox = Line([Continue(long_prompt(number), 1, Decoding(20, temperature=2.0, seed=number)) for number in range(14)], look)
     backend.serve(inbox)
     assert 0 < most[0] <= 2048
     assert most[1] > 1

@@ -147,7 +147,7 @@ class Tower(nn.Module):
 
     def __init__(self, text: Any) -> None:
         super().__init__()
-        self.vision = nn.ModuleList(nn.Linear(2, 2) for _ in range(4))
+        self.vision = nn.ModuleList(nn.Linear(2, 2) for _ in range(2))
         self.language_model = text
 
     def get_decoder(self) -> Any:
@@ -155,14 +155,14 @@ class Tower(nn.Module):
 
 
 def test_layers_are_those_of_the_text(llama: Any) -> None:
-    hooks = StateHooks(Tower(llama.model), 4)
+    hooks = StateHooks(Tower(llama.model), 2)
     assert list(hooks.layers) == list(llama.model.layers)
 
 
 def test_layers_that_are_run_twice_have_no_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.models.tiny import build_model
+    from tests.models.tiny import build_deep
 
-    model = build_model("llama")
+    model = build_deep("llama")
     first = model.model.layers[0]
     original = model.model.layers[1].forward
     monkeypatch.setattr(model.model.layers[1], "forward", lambda hidden, **more: original(first(hidden, **more), **more))

@@ -8,13 +8,13 @@ from gnothi.errors import InvalidSetting, UsageError
 from gnothi.models.engine.states import StateHook, StateHooks
 from gnothi.types import StateSpec
 from tests.messages import refused
-from tests.models.tiny import ARCHITECTURES, build_model
+from tests.models.tiny import ARCHITECTURES, build_deep
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_what_is_read_is_what_the_residual_stream_gains(architecture: str) -> None:
     """Switching the feed-forward block's contribution off changes the layer's output by exactly what 'ffn' reads."""
-    model = build_model(architecture)
+    model = build_deep(architecture)
     hooks = StateHooks(model, 4)
     wanted = frozenset({StateHook(1, "ffn"), StateHook(1, "residual")})
     ids = torch.arange(4, 20)[None]
@@ -29,7 +29,7 @@ def test_what_is_read_is_what_the_residual_stream_gains(architecture: str) -> No
 
 
 def test_nothing_is_read_outside_the_block() -> None:
-    model = build_model("llama")
+    model = build_deep("llama")
     hooks = StateHooks(model, 4)
     with hooks.reading(frozenset({StateHook(0, "ffn")})) as read:
         model(torch.arange(5)[None])
@@ -40,7 +40,7 @@ def test_nothing_is_read_outside_the_block() -> None:
 
 
 def test_a_pass_goes_no_further_than_what_is_read() -> None:
-    model = build_model("llama")
+    model = build_deep("llama")
     hooks = StateHooks(model, 4)
     wanted = frozenset({StateHook(0, "residual"), StateHook(1, "ffn")})
     ids = torch.arange(9)[None]
@@ -63,7 +63,7 @@ def test_a_pass_goes_no_further_than_what_is_read() -> None:
 
 
 def test_an_error_inside_the_block_stays_one() -> None:
-    hooks = StateHooks(build_model("llama"), 4)
+    hooks = StateHooks(build_deep("llama"), 4)
     with refused(ValueError), hooks.reading(frozenset({StateHook(0, "ffn")}), no_further=True):
         raise ValueError("other")
 
@@ -83,7 +83,7 @@ def test_the_default_layer_is_the_middle_one(layers: int, middle: int) -> None:
 
 
 def test_layers_beyond_the_model_are_refused() -> None:
-    hooks = StateHooks(build_model("llama"), 4)
+    hooks = StateHooks(build_deep("llama"), 4)
     assert [hooks.resolve(StateSpec(share)).layer for share in (0.1, 0.25, 0.75, 0.99)] == [0, 0, 2, 3]
     for layer in (-1, 4, 1.5):
         with refused(InvalidSetting):

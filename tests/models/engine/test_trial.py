@@ -23,7 +23,7 @@ from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import PROMPTS, WARM
 from gnothi.types import Samples, StateSpec
 from tests.messages import refused
-from tests.models.tiny import ARCHITECTURES, build_model
+from tests.models.tiny import ARCHITECTURES, build_deep
 
 Patch = pytest.MonkeyPatch
 
@@ -115,7 +115,7 @@ FAULTS: list[tuple[str, Callable[[Patch], None], str]] = [
 def test_a_wrong_path_is_not_taken(
     architecture: str, fault: Callable[[Patch], None], path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = Network(build_model(architecture), 0)
+    network = Network(build_deep(architecture), 0)
     assert settle(network).path == "forked"
     fault(monkeypatch)
     # The library keeps a function under the name of an implementation: the broken one takes its place.
@@ -127,7 +127,7 @@ def test_a_wrong_path_is_not_taken(
 
 
 def test_a_repeated_cache_is_used_as_far_as_it_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = build_model("llama")
+    model = build_deep("llama")
     with monkeypatch.context() as patch:
         a_cache_that_forgets(patch)
         found = settle(Network(model, 0), "repeated")
@@ -152,7 +152,7 @@ def test_every_path_says_the_same(architecture: str, tokenizer: Any) -> None:
         Score(PROMPTS[2], ("Yes", "No w1 w2")),
         Look(PROMPTS[3], (StateSpec(site="residual", position="predicting"),)),
     ]
-    model = build_model(architecture)
+    model = build_deep(architecture)
     told_by: list[list[Any]] = []
     paths: tuple[Attention, ...] = ("forked", "repeated", "plain")
     for path in paths:
@@ -183,14 +183,14 @@ class Both(nn.Module):
 
 
 def test_what_is_no_causal_model_is_refused() -> None:
-    model = build_model("llama")
+    model = build_deep("llama")
     model.model.layers[0] = Both(model.model.layers[0])
     with refused(ModelUnavailable):
         settle(Network(model, 0))
 
 
 def test_what_cannot_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = build_model("llama")
+    model = build_deep("llama")
     monkeypatch.setattr(model.model.layers[1], "forward", lambda *_, **__: torch.zeros(2) @ torch.zeros(3))
     with refused(ModelUnavailable, varies=r"(?<=RuntimeError: ).*(?=\. Expected)"):
         settle(Network(model, 0))
@@ -206,7 +206,7 @@ def test_a_trial_that_does_not_fit_says_nothing_of_a_path(
 
     monkeypatch.setattr(Network, where, full)
     with refused(ModelUnavailable):
-        settle(Network(build_model("llama"), 0))
+        settle(Network(build_deep("llama"), 0))
 
 
 def test_a_verdict_is_kept_for_the_same_weights(tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_a_verdict_is_kept_for_the_same_weights(tokenizer: Any, tmp_path: Path, 
     monkeypatch.setattr(verdicts, "settle", counted)
 
     def metadata(fingerprint: str, architecture: str = "gemma3", attention: Any = "auto") -> dict[str, str]:
-        model = build_model(architecture)
+        model = build_deep(architecture)
         settings = ModelSettings(attention=attention)
         backend = TransformersBackend(model, tokenizer, Tagged(), name="tiny", settings=settings, fingerprint=fingerprint)
         return dict(backend.metadata)
@@ -261,7 +261,7 @@ def test_the_verdict_of_16_bits_is_that_of_32(name: str) -> None:
 
 
 def test_what_is_laid_out_for_a_processor_is_tried_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = build_model("llama", torch.bfloat16)
+    model = build_deep("llama", torch.bfloat16)
     monkeypatch.setattr(packed, "_LARGE", 1)
     if not packed.pack(model):
         pytest.skip("this build of torch has no oneDNN, so weights stay as they are")
@@ -270,7 +270,7 @@ def test_what_is_laid_out_for_a_processor_is_tried_as_it_is(monkeypatch: pytest.
 
 
 def test_windows_are_small_for_a_while() -> None:
-    model = build_model("gemma3")
+    model = build_deep("gemma3")
     before = [(dict(vars(one)), one) for one in (model.config, *model.modules())]
     with small_windows(model, 3) as windows:
         assert windows == [8]
@@ -278,17 +278,17 @@ def test_windows_are_small_for_a_while() -> None:
         assert model.model.layers[0].self_attn.sliding_window == 3
         assert model.model.layers[1].self_attn.sliding_window is None
     assert all(vars(one) == was for was, one in before)
-    with small_windows(build_model("llama"), 3) as windows:
+    with small_windows(build_deep("llama"), 3) as windows:
         assert windows == []
 
 
 def test_kinds_of_layers() -> None:
-    model = build_model("gemma3")
+    model = build_deep("gemma3")
     assert kinds(model.model.layers, model.config) == [0, 1, 0, 1]
     model.model.layers[3].mlp.act_fn = nn.ReLU()
     assert kinds(model.model.layers, model.config) == [0, 1, 0, 3]
     assert settle(Network(model, 0)).layers == 4
-    llama = build_model("llama")
+    llama = build_deep("llama")
     assert kinds(llama.model.layers, llama.config) == [0, 0, 0, 0]
     llama.model.layers[2].scale = 0.5
     assert kinds(llama.model.layers, llama.config) == [0, 0, 2, 0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -31,10 +31,11 @@ PROMPTS = (
     Prompt(ANSWER, "w9 ?", passages=(Passage("p", "w10 is the city of w11 . " * 6, "w12"),)),
     Prompt(Task("reason"), "who is w13 ?", answer_so_far="w14 is the w15 ."),
 )
-GREEDY = Decoding(max_tokens=12)
-WARM = Decoding(max_tokens=12, temperature=1.0, top_k=20, top_p=0.9, seed=11)
+GREEDY = Decoding(max_tokens=8)
+WARM = Decoding(max_tokens=8, temperature=1.0, top_k=20, top_p=0.9, seed=11)
 SITES = get_args(Site)
-PLAIN_WARM = Decoding(max_tokens=22, temperature=0.8, seed=5)
+# More than the 16 tokens that a block of keys and values holds.
+PLAIN_WARM = Decoding(max_tokens=18, temperature=0.8, seed=5)
 
 
 def texts(samples: Samples) -> list[str]:
@@ -101,7 +102,7 @@ class LanguageModelConformance:
     async def test_states_of_several_places_are_those_of_single_requests(self, model: LanguageModel) -> None:
         if not model.capabilities.hidden_states:
             pytest.skip("this model gives no hidden states")
-        specs = [StateSpec(layer, site, position) for position in get_args(Position) for site in SITES for layer in (None, 0)]
+        specs = [StateSpec(layer, site, position) for position in get_args(Position) for site in SITES for layer in (0, 1)]
         # A short limit, a stop string and the end of sequence end samples in different ways.
         for decoding in (replace(WARM, max_tokens=3), replace(WARM, stop=(" w1",))):
             plain, *single = await gather(
@@ -116,7 +117,7 @@ class LanguageModelConformance:
                 assert texts(alone) == texts(plain)
 
     async def test_states_of_a_prompt_are_those_that_predict_its_first_token(self, model: LanguageModel) -> None:
-        places = [StateSpec(layer, site, "predicting") for site in SITES for layer in (None, 0)]
+        places = [StateSpec(layer, site, "predicting") for site in SITES for layer in (0, 1)]
         if not model.capabilities.hidden_states:
             with pytest.raises(UsageError, match="hidden states"):
                 await model.states(PROMPTS[0], places)
@@ -183,7 +184,7 @@ class LanguageModelConformance:
         assert await model.score(PROMPTS[0], []) == ()
 
     async def test_calls_run_concurrently(self, model: LanguageModel) -> None:
-        calls = [model.sample(prompt, 3, replace(WARM, seed=seed)) for seed in range(8) for prompt in PROMPTS]
+        calls = [model.sample(prompt, 3, replace(WARM, seed=seed)) for seed in range(4) for prompt in PROMPTS]
         assert [len(samples.generations) for samples in await gather(*calls)] == [3] * len(calls)
 
     async def test_a_cancelled_call_harms_nobody(self, model: LanguageModel) -> None:
@@ -235,22 +236,31 @@ class Network:
 
     def refeed(self, ids: list[int], layer: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """One plain pass without cache: logits, what the layer's feed-forward block adds, and its output; all per position."""
+        logits, ((ffn, residual),) = self.refeed_layers(ids, [layer])
+        return logits, ffn, residual
+
+    def refeed_layers(
+        self, ids: list[int], layers: Sequence[int]
+    ) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+        """As ``refeed``, of several layers in one pass."""
         import torch
 
-        seen: dict[str, Any] = {}
-        hooks = [
-            self.ffn(layer).register_forward_hook(lambda _m, _i, output: seen.update(ffn=output)),
-            self.layer(layer).register_forward_hook(
-                lambda _m, _i, output: seen.update(residual=output[0] if isinstance(output, tuple) else output)
-            ),
-        ]
+        seen: dict[tuple[Site, int], Any] = {}
+
+        def hook(site: Site, layer: int) -> Any:
+            return lambda _m, _i, output: seen.update({(site, layer): output[0] if isinstance(output, tuple) else output})
+
+        hooks = [self.ffn(layer).register_forward_hook(hook("ffn", layer)) for layer in layers]
+        hooks += [self.layer(layer).register_forward_hook(hook("residual", layer)) for layer in layers]
         with torch.inference_mode():
             out = self.model(input_ids=torch.tensor([ids]), use_cache=False, output_hidden_states=True)
-        for hook in hooks:
-            hook.remove()
-        if layer + 1 < self.model.config.num_hidden_layers:
-            assert torch.equal(seen["residual"], out.hidden_states[layer + 1])
-        return tuple(value[0].double().numpy() for value in (out.logits, seen["ffn"], seen["residual"]))
+        for one in hooks:
+            one.remove()
+        for layer in layers:
+            if layer + 1 < self.model.config.num_hidden_layers:
+                assert torch.equal(seen["residual", layer], out.hidden_states[layer + 1])
+        found = {place: value[0].double().numpy() for place, value in seen.items()}
+        return out.logits[0].double().numpy(), [(found["ffn", layer], found["residual", layer]) for layer in layers]
 
 
 def log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -304,21 +314,21 @@ class NetworkConformance(LanguageModelConformance):
             *(
                 model.sample(prompt, n, decoding)
                 for prompt in PROMPTS
-                for n, decoding in [(1, GREEDY), (6, WARM), (2, PLAIN_WARM)]
+                for n, decoding in [(1, GREEDY), (3, WARM), (2, PLAIN_WARM)]
             )
         )
         for number, samples in enumerate(together):
             for generation in samples.generations:
                 self.check_numbers(model, network, PROMPTS[number // 3], generation)
-        alone = await model.sample(PROMPTS[2], 2, WARM)
+        alone = await model.sample(PROMPTS[2], 1, WARM)
         for generation in alone.generations:
             self.check_numbers(model, network, PROMPTS[2], generation)
 
-    @pytest.mark.parametrize("site", get_args(Site))
     @pytest.mark.parametrize("position", get_args(Position))
-    async def test_states_equal_a_refeed(self, model: LanguageModel, network: Network, site: Site, position: Position) -> None:
-        layers = network.model.config.num_hidden_layers
-        specs = [StateSpec(layer, site, position) for layer in (None, layers - 1)]
+    async def test_states_equal_a_refeed(self, model: LanguageModel, network: Network, position: Position) -> None:
+        count = network.model.config.num_hidden_layers
+        layers = (count // 2 - 1, count - 1)
+        specs = [StateSpec(layer, site, position) for layer in (None, count - 1) for site in SITES]
         # A length limit of 4 makes some samples end at it, others at the end-of-sequence token.
         runs = [model.sample(prompt, 3, replace(WARM, max_tokens=4), specs) for prompt in PROMPTS]
         others = [
@@ -327,28 +337,36 @@ class NetworkConformance(LanguageModelConformance):
         ]
         results = (await gather(*runs, *others))[: len(PROMPTS)]
         for prompt, samples in zip(PROMPTS, results, strict=True):
-            for layer, states in zip((layers // 2 - 1, layers - 1), samples.states, strict=True):
-                for generation, state in zip(samples.generations, states, strict=True):
-                    ids = self.tokens(network, generation)
-                    fed = [*ids[:-1], network.tokenizer.eos_token_id] if position == "fed_eos" else ids
-                    sequence = network.prompt_ids(prompt) + fed
-                    place = len(sequence) - (2 if position == "predicting" else 1)
-                    _, ffn, residual = network.refeed(sequence, layer)
-                    expected = (ffn if site == "ffn" else residual)[place]
-                    np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
+            for generation, *states in zip(samples.generations, *samples.states, strict=True):
+                ids = self.tokens(network, generation)
+                fed = [*ids[:-1], network.tokenizer.eos_token_id] if position == "fed_eos" else ids
+                sequence = network.prompt_ids(prompt) + fed
+                place = len(sequence) - (2 if position == "predicting" else 1)
+                _, plain = network.refeed_layers(sequence, layers)
+                for state, expected in zip(states, self.in_order(plain), strict=True):
+                    self.check_state(network, state, expected[place])
 
     async def test_states_of_prompts_equal_a_plain_pass(self, model: LanguageModel, network: Network) -> None:
-        layers = network.model.config.num_hidden_layers
-        places = [StateSpec(layer, site, "predicting") for layer in range(layers) for site in SITES]
-        # All at once, and the shallowest alone.
-        for wanted in (places, places[:1]):
-            for prompt, found in zip(PROMPTS, await gather(*(model.states(one, wanted) for one in PROMPTS)), strict=True):
-                assert found.prompt_tokens == len(network.prompt_ids(prompt))
-                for spec, state in zip(wanted, found.states, strict=True):
-                    assert isinstance(spec.layer, int)
-                    _, ffn, residual = network.refeed(network.prompt_ids(prompt), spec.layer)
-                    expected = (ffn if spec.site == "ffn" else residual)[-1]
-                    np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
+        layers = range(network.model.config.num_hidden_layers)
+        places = [StateSpec(layer, site, "predicting") for layer in layers for site in SITES]
+        together, shallowest = [
+            await gather(*(model.states(prompt, wanted) for prompt in PROMPTS)) for wanted in (places, places[:1])
+        ]
+        for prompt, found, alone in zip(PROMPTS, together, shallowest, strict=True):
+            assert found.prompt_tokens == alone.prompt_tokens == len(network.prompt_ids(prompt))
+            _, plain = network.refeed_layers(network.prompt_ids(prompt), layers)
+            for state, expected in zip(found.states, self.in_order(plain), strict=True):
+                self.check_state(network, state, expected[-1])
+            (state,) = alone.states
+            self.check_state(network, state, next(self.in_order(plain))[-1])
+
+    def in_order(self, plain: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> Iterator[NDArray[np.float64]]:
+        """What ``Network.refeed_layers`` gives, in the order of ``SITES`` in each layer."""
+        for ffn, residual in plain:
+            yield from (ffn if site == "ffn" else residual for site in SITES)
+
+    def check_state(self, network: Network, state: NDArray[np.float32], expected: NDArray[np.float64]) -> None:
+        np.testing.assert_allclose(state, expected, atol=network.tolerance * max(1, np.abs(expected).max()))
 
     async def test_states_after_a_stop_string(self, model: LanguageModel, network: Network) -> None:
         """The token that completed the stop string is the ending one, though it is not among the generation's tokens."""
@@ -365,13 +383,13 @@ class NetworkConformance(LanguageModelConformance):
         sequence = [*network.prompt_ids(PROMPTS[1]), *ids[:end], network.tokenizer.eos_token_id]
         assert stopped.generations[row].generated_tokens == end + 1
         _, ffn, _ = network.refeed(sequence, 1)
-        np.testing.assert_allclose(stopped.states[0][row], ffn[-1], atol=network.tolerance * max(1, np.abs(ffn[-1]).max()))
+        self.check_state(network, stopped.states[0][row], ffn[-1])
 
     async def test_samples_do_not_depend_on_company_or_order(self, model: LanguageModel) -> None:
         alone = [texts(await model.sample(prompt, 6, WARM)) for prompt in PROMPTS]
         together = await gather(*(model.sample(prompt, 6, WARM) for prompt in PROMPTS))
         assert [texts(samples) for samples in together] == alone
-        crowd = [model.sample(prompt, 7, replace(PLAIN_WARM, seed=seed)) for seed in range(4) for prompt in PROMPTS]
+        crowd = [model.sample(prompt, 7, replace(PLAIN_WARM, seed=seed)) for seed in range(2) for prompt in PROMPTS]
         late = await gather(*crowd, *(model.sample(prompt, 6, WARM, [StateSpec()]) for prompt in reversed(PROMPTS)))
         assert [texts(samples) for samples in late[-len(PROMPTS) :]] == alone[::-1]
 
@@ -386,7 +404,7 @@ class NetworkConformance(LanguageModelConformance):
             np.testing.assert_allclose(together, whole.states[place], atol=2e-3)
 
     async def test_scores_equal_a_full_forward(self, model: LanguageModel, network: Network) -> None:
-        continuations = ["Yes", "No", "w1 w2 w3 w4 w5", "w6 .", "w7 is the city of w8 ."]
+        continuations = ["Yes", "No", "w6 .", "w7 is the city of w8 ."]
         results = await gather(*(model.score(prompt, continuations) for prompt in PROMPTS))
         for prompt, scores in zip(PROMPTS, results, strict=True):
             prompt_ids = network.prompt_ids(prompt)
