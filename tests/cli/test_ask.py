@@ -170,47 +170,31 @@ sys.exit(main.run(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("colours", [True, False])
-def test_on_a_terminal_steps_are_coloured_unless_told_otherwise(colours: bool) -> None:
+def on_a_terminal(*arguments: str, **more: str) -> tuple[bytes, bytes]:
+    """What ``gnothi ask`` writes to standard output and standard error, each a terminal of its own."""
     root = Path(main.__file__).parents[3]
-    environment = {
-        "PYTHONPATH": f"{root / 'src'}:{root}",
-        "TERM": "xterm-256color",
-        "COLUMNS": "80",
-        "PATH": os.environ["PATH"],
-    }
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", WITH_SCRIPT, "ask", QUESTION],
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        env=environment | ({} if colours else {"NO_COLOR": "1"}),
-    )
-    os.close(theirs)
-    output = b""
-    while chunk := _read(ours):
-        output += chunk
-    os.close(ours)
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    environment = {"PYTHONPATH": f"{root / 'src'}:{root}", "COLUMNS": "80", "PATH": os.environ["PATH"], **more}
+    terminals = [pty.openpty() for _ in range(2)]
+    command = [sys.executable, "-c", WITH_SCRIPT, "ask", QUESTION, *arguments]
+    process = subprocess.Popen(command, stdout=terminals[0][1], stderr=terminals[1][1], env=environment)
+    written = [b"", b""]
+    for place, (ours, theirs) in enumerate(terminals):
+        os.close(theirs)
+        while chunk := _read(ours):
+            written[place] += chunk
+        os.close(ours)
     assert process.wait(PATIENCE) == 0
-    assert TRUE.encode() in output
-    assert (b"\x1b[32m" in output) == colours
+    assert TRUE.encode() in written[0]
+    return written[0], written[1]
 
 
-def test_on_a_terminal_the_plan_is_told_while_the_model_loads() -> None:
-    root = Path(main.__file__).parents[3]
-    environment = {"PYTHONPATH": f"{root / 'src'}:{root}", "TERM": "dumb", "PATH": os.environ["PATH"]}
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", WITH_SCRIPT, "ask", QUESTION, "--method", "rag"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
-    os.close(theirs)
-    told = b""
-    while chunk := _read(ours):
-        told += chunk
-    os.close(ours)
-    assert process.wait(PATIENCE) == 0
+def test_on_a_terminal_steps_are_coloured() -> None:
+    assert b"\x1b[32m" in on_a_terminal(TERM="xterm-256color")[0]
+
+
+def test_unless_told_otherwise_and_the_plan_is_told_while_the_model_loads() -> None:
+    shown, told = on_a_terminal("--method", "rag", TERM="xterm-256color", NO_COLOR="1")
+    assert b"\x1b[32m" not in shown
     assert told.splitlines()[0] == b"method rag, model lab, index lab"
 
 

@@ -243,6 +243,7 @@ def test_a_gate_is_learnt_and_says_what_it_looks_at(
     gnothi: Run, recorded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # so that no line holds a long path
+    monkeypatch.setattr("gnothi.stats.benefit.RIDGES", (30.0,))
     picture, page = Path("weights.svg"), Path("page.html")
     written = ("--plot", str(picture), "--html", str(page))
     code, out, err = gnothi("calibrate", "--learn", recorded, "--judge", recorded, "--search-cost", "0.05", *written)
