@@ -38,7 +38,7 @@ def script(prompt: Prompt) -> Reply:
 @pytest.fixture(autouse=True)
 def _few_to_choose_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ridges and strengths, which tests of the fit choose among."""
-    monkeypatch.setattr("gnothi.training.probe.fit.RIDGES", (1.0, 100.0))
+    monkeypatch.setattr("gnothi.training.probe.fit.RIDGES", (0.1, 100.0))
     monkeypatch.setattr("gnothi.training.probe.fit.STRENGTHS", (1.0,))
 
 
