@@ -160,8 +160,7 @@ def test_what_is_not_there_is_said(written: Written, named: str) -> None:
 @pytest.mark.slow
 def test_other_processes_import_it(written: Written, tmp_path: Path) -> None:
     written(MODULE)
-    named: Any = {"model": "of_mine:model", "index": "of_mine:index"}
-    found = gnothi.evaluate("lab", "of_mine:baked", tmp_path / "run", limit=2, workers=2, **named)
+    found = gnothi.evaluate("lab", "of_mine:baked", tmp_path / "run", limit=2, workers=2)
     assert [row.answer for row in found.rows] == ["2bread"] * 2
 
     async def local(_: Any, __: Any) -> str:

@@ -60,24 +60,23 @@ def test_the_table_fits_80_columns(gnothi: Run, recorded: str) -> None:
         assert said in " ".join(out.split())
 
 
-@pytest.mark.parametrize(("value", "fires"), [("inf", "never"), ("-inf", "always")])
-def test_an_infinite_threshold_can_be_shown_everywhere(
-    gnothi: Run, recorded: str, tmp_path: Path, value: str, fires: str
-) -> None:
+def test_infinite_thresholds_can_be_shown_everywhere(gnothi: Run, recorded: str, tmp_path: Path) -> None:
     page, folder = tmp_path / "page.html", tmp_path / "csv"
     shown = ("--html", str(page), "--csv", str(folder), "--plot", f"{page}.svg")
-    code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", f"perplexity={value}", *shown)
+    given = ("--threshold", "perplexity=inf", "--threshold", "energy_score=-inf")  # which retrieves below
+    code, out, err = gnothi("calibrate", "--replay", recorded, *given, *shown)
     assert code == 0, err
-    assert f"perplexity at {value}: accuracy" in " ".join(out.split())
-    assert f"perplexity: the threshold {value} (almost) {fires} retrieves" in err
+    for signal, value in (("perplexity", "inf"), ("energy_score", "-inf")):
+        assert f"{signal} at {value}: accuracy" in " ".join(out.split())
+        assert f"{signal}: the threshold {value} (almost) never retrieves" in err
     assert page.exists()
 
 
 def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> None:
-    code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", "perplexity=inf", "--json")
+    code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", "perplexity=-inf", "--json")
     assert code == 0, err
     assert json.loads(out)[0]["signals"]["perplexity"]["replayed"]["threshold"] is None
-    assert "perplexity: the threshold inf (almost) never retrieves" in err
+    assert "perplexity: the threshold -inf (almost) always retrieves" in err
 
 
 def test_questions_without_a_score_are_told(gnothi: Run, recorded: str, tmp_path: Path) -> None:

@@ -35,6 +35,13 @@ def script(prompt: Prompt) -> Reply:
     return Reply("So the answer is nobody.", doubt=5.0)
 
 
+@pytest.fixture(autouse=True)
+def _few_to_choose_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ridges and strengths, which tests of the fit choose among."""
+    monkeypatch.setattr("gnothi.training.probe.fit.RIDGES", (0.1, 100.0))
+    monkeypatch.setattr("gnothi.training.probe.fit.STRENGTHS", (1.0,))
+
+
 @pytest.fixture
 def halves(monkeypatch: pytest.MonkeyPatch) -> Scripted:
     model = Scripted(script, name="lab")

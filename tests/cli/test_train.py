@@ -201,6 +201,7 @@ def test_a_gate_is_learnt_of_a_run_and_used(
     gnothi: Run, gnothi_json: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learned, "REPEATS", 1)
+    monkeypatch.setattr("gnothi.stats.benefit.RIDGES", (30.0,))
     run, learnt = str(tmp_path / "run"), str(tmp_path / "gate")
     questions = tmp_path / "questions.jsonl"
     _, true, asked = covered_fact()
