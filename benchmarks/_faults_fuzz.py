@@ -185,7 +185,6 @@ def seeds(folder: Path, heavy: bool) -> None:
                 if done.code or done.problems:
                     raise RuntimeError(f"{command}: {done}")
         from gnothi.signals.probe_folder import LAB_FOLDER
-        from tests.retrieval.cross_encoders import classifier
 
         shutil.copytree(LAB_FOLDER, "probe")
         samples = ROOT / "tests" / "samples"
@@ -195,10 +194,6 @@ def seeds(folder: Path, heavy: bool) -> None:
         judged = json.loads((samples / "feedback.jsonl").read_text("utf-8"))
         lines = [judged | {"answer_id": f"a{n}", "score": n / 99 - 9, "trusted": True, "right": n % 9 != 0} for n in range(99)]
         Path("feedback.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-        shutil.copytree("index", "vectors")
-        encoder = classifier(folder.parent / "encoder", architecture="BertModel")
-        if (found := call(("index", "embed", "vectors", "--encoder", encoder))).code:
-            raise RuntimeError(f"no vectors: {found}")
         if heavy:
             from benchmarks._shared import small_model
             from tests.models.tiny_gguf import write as write_gguf
@@ -209,6 +204,16 @@ def seeds(folder: Path, heavy: bool) -> None:
             write_gguf(Path("model.gguf"))
     finally:
         os.chdir(here)
+
+
+def _vectors(folder: Path) -> None:
+    """Beside the other seeds. Only this part needs them: their library takes seconds to import."""
+    from tests.retrieval.cross_encoders import classifier
+
+    shutil.copytree(folder / "index", folder / "vectors")
+    encoder = classifier(folder.parent / "encoder", architecture="BertModel")
+    if (found := call(("index", "embed", str(folder / "vectors"), "--encoder", encoder))).code:
+        raise RuntimeError(f"no vectors: {found}")
 
 
 KINDS = tuple(TARGETS)
@@ -223,6 +228,7 @@ def prepare(folder: Path, only: str) -> None:
     os.environ["GNOTHI_CACHE"] = "cache"  # in the folder of each trial
     keep_the_library()
     seeds(folder / "seeds", only == HEAVY)
+    _vectors(folder / "seeds")
     for command in [one for name, (_, commands) in TARGETS.items() for one in commands if (name == HEAVY) == (only == HEAVY)]:
         _fresh(folder, command)
         with scripted():
