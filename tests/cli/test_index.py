@@ -18,7 +18,6 @@ from tests.retrieval.documents import contents, made_up, write_jsonl
 from tests.stopping import Stopping
 
 
-
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"

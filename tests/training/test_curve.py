@@ -80,9 +80,7 @@ def test_what_the_trainer_reports_becomes_lines(tmp_path: Path) -> None:
     assert control.should_training_stop
 
 
-def test_curves_are_drawn_after_ten_seconds_and_then_every_ten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_curves_are_drawn_after_ten_seconds_and_then_every_ten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     drawn, now = [], [5.0]
     monkeypatch.setattr("gnothi.training.curve.time.monotonic", lambda: now[0])
