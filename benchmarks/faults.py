@@ -189,6 +189,8 @@ def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
 
 
 def rows_of(process: subprocess.Popen[bytes], said: IO[bytes], first: int, deadline: float, silence: float) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,18 +16,29 @@ import pytest
 from hypothesis import settings
 
 from benchmarks._faults_mutate import VALUES, changed_tree, mutate
-from benchmarks.faults import rows_of, shown, summary
+from benchmarks.faults import main, rows_of, shown, summary
+from tests.preloaded import Preloaded
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and limits of Linux")
 
 
-def campaign(*arguments: str) -> Any:
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "benchmarks.faults", *arguments, "--json"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
+Campaign = Callable[..., Any]
+
+
+@pytest.fixture
+def campaign(
+    preloaded: Preloaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Campaign:
+    """What a campaign prints; the processes of its trials are forked from one that has torch."""
+
+    def run(*arguments: str) -> Any:
+        monkeypatch.setattr(sys, "executable", str(preloaded.client(tmp_path / "python")))
+        monkeypatch.setattr(sys, "argv", ["faults", *arguments, "--json", "--out", str(tmp_path / "out")])
+        main()
+        return json.loads(capsys.readouterr().out)
+
+    return run
 
 
 def test_a_change_is_drawn_from_the_seed_alone(tmp_path: Path) -> None:
@@ -117,12 +128,12 @@ def test_a_process_that_says_much_is_not_held_up(end: str, silence: float, probl
         ("world", 4),
     ],
 )
-def test_short_form_finds_nothing(part: str, trials: int, tmp_path: Path) -> None:
+def test_short_form_finds_nothing(part: str, trials: int, campaign: Campaign) -> None:
     """Always the same trials; by `make test-long` others, and more of them."""
     long = settings.get_current_profile_name() == "long"
     given = {"trials": trials * 20 if long else trials, "seed": Random().randrange(10**6) if long else 15}
     numbers = [str(part) for name, value in given.items() for part in (f"--{name}", value)]
-    found = campaign("--part", part, "--minutes", "60", *numbers, "--out", str(tmp_path))
+    found = campaign("--part", part, "--minutes", "60", *numbers)
     assert found["trials"] == given["trials"]
     assert {name: one for name, one in found["findings"].items() if one["confirmed"]} == {}
 
@@ -138,7 +149,7 @@ def test_short_form_finds_nothing(part: str, trials: int, tmp_path: Path) -> Non
         pytest.param("lock ignored", marks=pytest.mark.long),
     ],
 )
-def test_a_planted_mistake_is_found(plant: str, tmp_path: Path) -> None:
+def test_a_planted_mistake_is_found(plant: str, campaign: Campaign) -> None:
     limits = ("--minutes", "60", "--trials", "100")
-    found = campaign("--part", "planted", "--only", plant, *limits, "--seed", "1", "--out", str(tmp_path))
+    found = campaign("--part", "planted", "--only", plant, *limits, "--seed", "1")
     assert found[plant]["found_at"] is not None
