@@ -105,12 +105,12 @@ def generated() -> dict[str, str]:
 
 
 def run(example: Example, folder: Path, preloaded: Preloaded) -> str:
-    """What an example prints, run in an empty folder with ``gnothi`` on the path. README's examples start from nothing."""
+    """What an example prints, run in an empty folder with ``gnothi`` on the path. README's Python starts from nothing."""
     programs = folder / "bin"
     programs.mkdir()
     for name, before in (("python", ()), ("gnothi", ("-m", "gnothi"))):
         program = preloaded.client(programs / name, *before)
-        if example.page.name == "README.md":
+        if example.page.name == "README.md" and example.language == "python":
             program.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, *before])} "$@"\n')
     empty = folder / "here"
     empty.mkdir()
