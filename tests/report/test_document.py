@@ -283,9 +283,9 @@ def test_what_a_gate_saves() -> None:
     assert (
         "seakr searches for 40% of the questions. It is right in 70%, against 80% by always searching (rag) and 20% by" in said
     )
-    all_of_them, none = (_said(*ends, _rows("seakr", *counts, gate=True, of=10)) for counts in ((7, 10), (2, 0)))
-    assert "searches for (almost) every question: its gate decides nothing" in all_of_them
-    assert "searches for (almost) no question: its gate decides nothing" in none
+    for right, searched, said in ((7, 10, "every"), (2, 0, "no")):
+        gated = _said(*ends, _rows("seakr", right, searched, gate=True, of=10))
+        assert f"searches for (almost) {said} question: its gate decides nothing" in gated
 
 
 def test_sentences_are_judged_by_what_occurs_in_them() -> None:

@@ -129,8 +129,8 @@ def test_no_run() -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of a full run, whose last answer is of 2026-03-05."""
     folder = tmp_path_factory.mktemp("whole")
-    names: dict[str, Any] = {"model.name": "some/model", "index": "my-index", "graph": "none"}
-    run = full(folder / "run", **names)
+    settings: dict[str, Any] = {"model.name": "some/model", "index": "my-index", "graph": "none"}
+    run = full(folder / "run", **settings)
     noon = datetime.datetime(2026, 3, 5, 12).timestamp()
     os.utime(run / "rows.jsonl", (noon, noon))
     write_report(load_runs([run]), folder / "out" / "page.html")

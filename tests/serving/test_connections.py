@@ -73,7 +73,7 @@ def open_ones(server: Served) -> int:
 
 @pytest.mark.parametrize("first", [b"", b"P", HEAD, HEAD + LENGTH, HEAD + LENGTH + BODY[:-1]], ids=range(5))
 async def test_who_does_not_ask_makes_room_for_who_does(first: bytes) -> None:
-    async with served(methods=("direct",), connections=4) as server:
+    async with served(methods=("direct",), connections=4, client_timeout=600) as server:
         holding = []
         for _ in range(2):
             holding += await idle(server.url, 5, first)
@@ -91,7 +91,7 @@ async def test_where_all_are_asking_who_comes_is_refused() -> None:
     async with served(model, ("direct",), connections=4, slots=8) as server:
         asking = await idle(server.url, 4, HEAD + LAST + LENGTH + BODY)
         await until(lambda: model.asked == 4)
-        refused = await idle(server.url, 6, HEAD + LENGTH + BODY)
+        refused = await idle(server.url, 40, HEAD + LENGTH + BODY)
         for one in refused:
             head, _, body = (await said(one)).partition(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: ")
