@@ -9,7 +9,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import replace
@@ -28,9 +28,10 @@ from gnothi.models.remote.client import Client
 from gnothi.models.remote.features import Features
 from gnothi.models.rendering import Tagged
 from gnothi.models.transformers import TransformersBackend
+from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance, texts
-from gnothi.types import Decoding, Generation, Prompt, StateSpec, Task
+from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
 from tests.messages import refused
 from tests.models import openai_server
 from tests.models.openai_api import Api, Offer, Raw
@@ -57,10 +58,31 @@ def large_prompts_alone_show_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnothi.models.remote.window.ENOUGH", 10**6)
 
 
-@pytest.fixture
+class Remembering(Wrapper):
+    """Most tests ask the same network the same questions, beginning with the trial of what its server can do."""
+
+    def __init__(self, inner: LanguageModel) -> None:
+        super().__init__(inner)
+        self._samples: dict[tuple[Any, ...], Samples] = {}
+        self._scores: dict[tuple[Any, ...], Sequence[ContinuationScore]] = {}
+
+    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
+        key = (prompt, n, decoding, *hidden)
+        if key not in self._samples:
+            self._samples[key] = await super().sample(prompt, n, decoding, hidden)
+        return self._samples[key]
+
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> Sequence[ContinuationScore]:
+        key = (prompt, *continuations)
+        if key not in self._scores:
+            self._scores[key] = await super().score(prompt, continuations)
+        return self._scores[key]
+
+
+@pytest.fixture(scope="module")
 def direct(llama: Any, tokenizer: Any) -> LanguageModel:
     """The same network without a server between."""
-    return Batched(TransformersBackend(llama, tokenizer, Raw(Tagged()), name=TINY))
+    return Remembering(Batched(TransformersBackend(llama, tokenizer, Raw(Tagged()), name=TINY)))
 
 
 @pytest.fixture
@@ -136,9 +158,10 @@ class TestTextOnly(TriedOnce):
 
 @pytest.mark.parametrize("endpoint", ["chat", "completions"])
 async def test_texts_and_numbers_are_those_of_the_network(serve: Serve, direct: LanguageModel, endpoint: Any) -> None:
-    model = opened(serve(), endpoint=endpoint, renderer="tagged")
+    # None of these replies ends with a token that has no text, which the client leaves out.
+    model, greedy = opened(serve(), endpoint=endpoint, renderer="tagged"), replace(GREEDY, max_tokens=6)
     for prompt in PROMPTS:
-        there, here = await model.generate(prompt, GREEDY), await direct.generate(prompt, GREEDY)
+        there, here = await model.generate(prompt, greedy), await direct.generate(prompt, greedy)
         assert (there.text, there.finish) == (here.text, here.finish)
         assert [token.text for token in there.tokens] == [token.text for token in here.tokens]
         assert [token.logprob for token in there.tokens] == pytest.approx([token.logprob for token in here.tokens], abs=1e-5)
@@ -361,7 +384,7 @@ async def test_a_server_that_goes_on_failing_is_reported(serve: Serve, fault: Fa
     server = serve(fault=lambda _: fault)
     model = opened(server, **TOLD, retries=2)
     with refused(ModelUnavailable):
-        await model.generate(PROMPTS[0], GREEDY)
+        await model.generate(PROMPTS[0], replace(GREEDY, max_tokens=12))
     assert len(server.posts) == 3
     await model.aclose()
 
@@ -454,7 +477,7 @@ def test_an_address_holds_no_secret(url: str) -> None:
     assert "key=pass" not in str(caught.value)
 
 
-# --- a thousand requests ---------------------------------------------------------------------------------------------------
+# --- many requests ---------------------------------------------------------------------------------------------------------
 
 
 def by_chance(seed: int, share: float) -> Callable[[dict[str, Any]], Fault | None]:
@@ -491,14 +514,17 @@ def ends_when_told(monkeypatch: pytest.MonkeyPatch) -> Deadlines:
     return Deadlines(monkeypatch, NEVER, lambda: _asking.get(""))
 
 
-async def ask_a_thousand(model: LanguageModel, count: int = 1000) -> list[Any]:
+MANY = 300
+
+
+async def ask_many(model: LanguageModel) -> list[Any]:
     decoding = Decoding(max_tokens=3)
-    asked = [Prompt(Task("answer"), f"who is w{number % 40} and w{number // 40} ?") for number in range(count)]
+    asked = [Prompt(Task("answer"), f"who is w{number % 40} and w{number // 40} ?") for number in range(MANY)]
     return await asyncio.gather(*(model.generate(prompt, decoding) for prompt in asked), return_exceptions=True)
 
 
 @pytest.mark.slow
-async def test_a_thousand_requests_with_a_third_of_faults(
+async def test_many_requests_with_a_third_of_faults(
     serve: Serve, direct: LanguageModel, ends_when_told: Deadlines
 ) -> None:
     """All answered or reported, none lost, none doubled: each has the answer to its own prompt, or an error that says so."""
@@ -507,11 +533,11 @@ async def test_a_thousand_requests_with_a_third_of_faults(
     with spending(budget):
         model = opened(server, timeout=NEVER, concurrency=32)
     server.fault_of = by_chance(1, 0.3)
-    there = await ask_a_thousand(model)
-    here = await ask_a_thousand(direct)
+    there = await ask_many(model)
+    here = await ask_many(direct)
     failed = [result for result in there if isinstance(result, Exception)]
     assert all(isinstance(error, ModelUnavailable) and "tried 7 times" in str(error) for error in failed)
-    assert len(failed) <= 3
+    assert len(failed) <= 1
     for one, other in zip(there, here, strict=True):
         assert isinstance(one, Exception) or (one.text, one.prompt_tokens) == (other.text, other.prompt_tokens)
     faults = Counter(server.faults)
@@ -527,20 +553,20 @@ async def test_a_thousand_requests_with_a_third_of_faults(
 @pytest.mark.parametrize("limit", ["tokens", "cost"])
 async def test_a_budget_holds_under_faults(serve: Serve, limit: str, ends_when_told: Deadlines) -> None:
     server = serve(on_silence=lambda body: ends_when_told.pass_by(key_of(body)))
-    budget = Budget(max_tokens=5000) if limit == "tokens" else Budget(max_cost=0.02)
+    budget = Budget(max_tokens=2000) if limit == "tokens" else Budget(max_cost=0.012)
     with spending(budget):
         model = opened(server, timeout=NEVER, concurrency=32, price_in=1.0, price_out=20.0)
     server.fault_of = by_chance(2, 0.3)
-    there = await ask_a_thousand(model)
+    there = await ask_many(model)
     answered = [result for result in there if not isinstance(result, Exception)]
     stopped = [result for result in there if isinstance(result, BudgetSpent)]
     assert len(answered) > 50
-    assert len(answered) + len(stopped) >= 997
+    assert len(answered) + len(stopped) >= MANY - 1
     assert f"max_{limit}" in str(stopped[0])
     read, written = (sum(column) for column in zip(*server.api.charged, strict=True))
     if limit == "tokens":
-        assert read + written <= budget.tokens <= 5000
+        assert read + written <= budget.tokens <= 2000
     else:
-        assert (read * 1.0 + written * 20.0) / 1e6 <= budget.cost <= 0.02
+        assert (read * 1.0 + written * 20.0) / 1e6 <= budget.cost <= 0.012
     assert math.isclose(budget.cost, (budget.prompt_tokens * 1.0 + budget.generated_tokens * 20.0) / 1e6)
     await model.aclose()

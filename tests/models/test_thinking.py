@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -329,15 +330,21 @@ def thinking_network(request: pytest.FixtureRequest) -> tuple[ThinksFirst, Trans
     return network_that_thinks(request.param)
 
 
-def network_that_thinks(special: bool) -> tuple[ThinksFirst, TransformersBackend, Any]:
-    """A random model that says its closing mark now and then; the mark is a special token, or an ordinary one."""
+@cache
+def network_with_marks(special: bool) -> tuple[Any, Any]:
     tokenizer = family("qwq")
     tokenizer.add_tokens(["<think>", "</think>"], special_tokens=special)
     network = build_model("llama")
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network.resize_token_embeddings(len(tokenizer))
-    settings = ModelSettings(thinking="on", thinking_tokens=24)
+    return network, tokenizer
+
+
+def network_that_thinks(special: bool, tokens: int = 24) -> tuple[ThinksFirst, TransformersBackend, Any]:
+    """A random model that says its closing mark now and then; the mark is a special token, or an ordinary one."""
+    network, tokenizer = network_with_marks(special)
+    settings = ModelSettings(thinking="on", thinking_tokens=tokens)
     renderer = renderer_of(settings, tokenizer, None)
     backend = TransformersBackend(network, tokenizer, renderer, name="tiny", settings=settings)
     model = thinking_first(Batched(backend), renderer)
@@ -378,6 +385,11 @@ def thoughtless() -> tuple[Any, Any]:
     return tokenizer, renderer_of(ModelSettings(), tokenizer, None)
 
 
+@pytest.fixture(scope="module")
+def running() -> Any:
+    return build_model("llama")
+
+
 class TestOff(NetworkConformance):
     """With thinking off, all that holds of any model holds behind a closed thought."""
 
@@ -386,9 +398,9 @@ class TestOff(NetworkConformance):
         return Network(llama, *thoughtless, CONTEXT)
 
     @pytest_asyncio.fixture
-    async def model(self, thoughtless: tuple[Any, Any]) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
+    async def model(self, running: Any, thoughtless: tuple[Any, Any]) -> AsyncIterator[LanguageModel]:  # type: ignore[override]
         tokenizer, renderer = thoughtless
-        backend = TransformersBackend(build_model("llama"), tokenizer, renderer, name="tiny")
+        backend = TransformersBackend(running, tokenizer, renderer, name="tiny")
         model = thinking_first(Batched(backend), renderer)
         assert isinstance(model, ThinksFirst)
         yield model
@@ -398,7 +410,7 @@ class TestOff(NetworkConformance):
 class TestOn(LanguageModelConformance):
     @pytest_asyncio.fixture
     async def model(self) -> AsyncIterator[LanguageModel]:
-        model, _, _ = network_that_thinks(special=True)
+        model, _, _ = network_that_thinks(special=True, tokens=8)
         yield model
         await model.aclose()
 
