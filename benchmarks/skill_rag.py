@@ -33,7 +33,6 @@ PARTS = ("filter", "accuracy", "speed", "report")
 TASKS = ("know", "useful")
 """What the filter asks."""
 KEEP = 0.97
-TRAINING = 300
 Floats = NDArray[np.float64]
 
 
@@ -101,7 +100,7 @@ async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> 
     from gnothi.stats.auroc import auroc, auroc_interval
 
     held = [q for q in lab.questions(lab.world(), "one_hop", given.n) if q.metadata["coverage"] != "absent"]
-    train = [q for q in training_questions(lab.world(), "one_hop", min(TRAINING, given.training)) if q.metadata["coverage"] != "absent"]
+    train = [q for q in training_questions(lab.world(), "one_hop", given.training) if q.metadata["coverage"] != "absent"]
     results: dict[str, Any] = {}
     for task in given.task:
         chosen = greatest(*await scored(model, retriever, train, task, given.k))
@@ -133,7 +132,7 @@ async def accuracy_part(model: Any, retriever: Any, given: argparse.Namespace) -
     from gnothi import lab
     from gnothi.lab import training_questions
 
-    train = [q for q in training_questions(lab.world(), "one_hop", min(TRAINING, given.training)) if q.metadata["coverage"] != "absent"]
+    train = [q for q in training_questions(lab.world(), "one_hop", given.training) if q.metadata["coverage"] != "absent"]
     chosen = {task: greatest(*await scored(model, retriever, train, task, given.k)) for task in given.task}
     runs: dict[str, tuple[str, dict[str, object]]] = {"rag": ("rag", {"k": given.k}), "direct": ("direct", {})}
     for task, threshold in chosen.items():
@@ -159,7 +158,9 @@ async def compare_runs(
     results: dict[str, Any] = {}
     for kind in given.kind:
         questions = lab.questions(lab.world(), None if kind == "mix" else kind, given.n)
-        reference = None if "skr" not in runs else await knowledge(model, retriever, None if kind == "mix" else kind, given.training)
+        reference = (
+            None if "skr" not in runs else await knowledge(model, retriever, None if kind == "mix" else kind, given.experiences)
+        )
         outcomes: dict[str, list[tuple[float, int, int, int]]] = {}
         for name, (method, settings) in runs.items():
             resources = {"model": model, "retriever": retriever, "reference": reference}
@@ -169,13 +170,13 @@ async def compare_runs(
     return results
 
 
-async def knowledge(model: Any, retriever: Any, kind: Any, count: int) -> Any:
-    """SKR's reference from ``count`` training questions, answered with and without retrieval."""
+async def knowledge(model: Any, retriever: Any, kind: Any, number: int) -> Any:
+    """SKR's reference from so many training questions, answered with and without retrieval."""
     from gnothi import lab, methods
     from gnothi.filtering.knowledge import Experience, KnowledgeReference
     from gnothi.lab import training_questions
 
-    questions = training_questions(lab.world(), kind, count)
+    questions = training_questions(lab.world(), kind, number)
     resources = {"model": model, "retriever": retriever}
     memory, retrieval = [await answered(methods.create(name, resources, {}), questions) for name in ("direct", "rag")]
     return KnowledgeReference(
@@ -423,7 +424,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--only-filters", action="store_true", help="accuracy without the baselines beside rag and direct")
     parser.add_argument("--kind", action="append", choices=("one_hop", "two_hop", "mix"), help="questions [one_hop]")
     parser.add_argument("--n", type=int, default=500, help="questions [%(default)s]")
-    parser.add_argument("--training", type=int, default=500, help="training questions, of which the filter takes 300 [%(default)s]")
+    parser.add_argument("--training", type=int, default=300, help="questions that choose the threshold [%(default)s]")
+    parser.add_argument("--experiences", type=int, default=500, help="questions of SKR's reference [%(default)s]")
     parser.add_argument("--k", type=int, default=10, help="passages per question [%(default)s]")
     parser.add_argument("--sentences", type=int, default=1000, help="sentences to time [%(default)s]")
     parser.add_argument("--plots", type=Path, help="folder for the picture")

@@ -16,23 +16,19 @@ from tests.preloaded import Preloaded
 ROOT = Path(__file__).parents[2]
 Program = Callable[..., subprocess.CompletedProcess[str]]
 Document = Callable[..., Any]
-_FORKING = """import runpy, sys
-sys.executable, sys.argv = {python!r}, sys.argv[1:]
-runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)"""
+FORKS = "import runpy, sys; sys.executable = {!r}; del sys.argv[0]; runpy.run_module(sys.argv[0], None, '__main__', True)"
+"""Runs a module whose programs are forked from a process that has torch."""
 
 
 @pytest.fixture
 def program(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """Runs ``python -m COMMAND``. ``forking``: programs that it starts are forked from one that has torch, as itself is."""
-    folder = tmp_path_factory.mktemp("bin")
-    forked = str(preloaded.client(folder / "forked"))
-    python = preloaded.client(folder / "python", "-m")
-    starter = preloaded.client(folder / "starter", "-c", _FORKING.format(python=forked))
+    """Runs ``python -m COMMAND``; ``forks``: the processes that it starts are forked, too."""
+    python = preloaded.client(tmp_path_factory.mktemp("bin") / "python")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
 
-    def run(*command: str, forking: bool = False) -> subprocess.CompletedProcess[str]:
-        first = starter if forking else python
-        return subprocess.run([first, *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    def run(*command: str, forks: bool = False) -> subprocess.CompletedProcess[str]:
+        how = ("-c", FORKS.format(str(python))) if forks else ("-m",)
+        return subprocess.run([python, *how, *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
     return run
 
@@ -41,8 +37,8 @@ def program(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> P
 def document(program: Program) -> Document:
     """Runs a program and reads the one document that it prints."""
 
-    def document(*command: str, short: bool = True, forking: bool = False) -> Any:
-        done = program(*command, "--json", *(("--repeats", "1", "--threads", "1") if short else ()), forking=forking)
+    def document(*command: str, short: bool = True, forks: bool = False) -> Any:
+        done = program(*command, "--json", *(("--repeats", "1", "--threads", "1") if short else ()), forks=forks)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

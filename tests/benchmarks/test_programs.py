@@ -55,9 +55,10 @@ def test_throughput(document: Document) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # three processes, each of which opens a model
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_first_row(document: Document) -> None:
-    found = document("benchmarks.first_row", "--limit", "3", "--method", "direct", forking=True)
+    found = document("benchmarks.first_row", "--limit", "3", "--method", "direct", forks=True)
     assert list(found["runs"]) == ["alone", "defaults", "all first"]
     assert all(run["first"]["median"] <= run["total"]["median"] for run in found["runs"].values())
     assert found["runs"]["defaults"]["peak_mb"]["n"] == 1
@@ -73,7 +74,7 @@ def test_memory(document: Document) -> None:
 
 @pytest.mark.slow
 def test_scaling(document: Document) -> None:
-    few = ["--samples", "1,2", "--prompts", "60,90", "--concurrency", "1,2", "--questions", "2", "--corpora", "200,400"]
+    few = ["--samples", "1,3", "--prompts", "60,90", "--concurrency", "1,2", "--questions", "2", "--corpora", "200,400"]
     found = document("benchmarks.scaling", *few, *SMALL)
     assert len(found["results"]) == 6
     assert all(result["fit"]["exponent"] is not None for result in found["results"].values())
@@ -99,7 +100,7 @@ def test_black_box(document: Document) -> None:
 
 @pytest.mark.slow
 def test_skill_rag(document: Document, tmp_path: Path) -> None:
-    small = ["--n", "24", "--k", "3", "--sentences", "10", "--training", "40"]
+    small = ["--n", "24", "--training", "40", "--experiences", "20", "--k", "3", "--sentences", "10"]
     found = document("benchmarks.skill_rag", *small, "--plots", str(tmp_path), short=False)
     assert found["accuracy"]["one_hop"]["rag"]["reader_tokens_of_rag"] == 1.0
     assert found["filter"]["useful"]["auroc"] > 0.9
@@ -143,8 +144,8 @@ def test_graph(program: Program) -> None:
 
 @pytest.mark.slow
 def test_serving(document: Document) -> None:
-    few = ["--questions", "4", "--clients", "2", "--few", "2", "--requests", "6", "--set", "signal.samples=2"]
-    found = document("benchmarks.serving", *few, forking=True)
+    small = ["--questions", "8", "--clients", "2", "--few", "2", "--requests", "12", "--set", "signal.samples=4"]
+    found = document("benchmarks.serving", *small, forks=True)
     assert found["throughput"]["of_eval"]["median"] > 0
     assert found["streams"]["chunk"]["seconds"]["alone"]["median"] <= found["streams"]["decision"]["seconds"]["alone"]["median"]
-    assert found["memory"]["mb"][-1][0] == 6
+    assert found["memory"]["mb"][-1][0] == 12

@@ -57,13 +57,13 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "architecture": "LlamaForCausalLM",
         "device": "cpu",
         "dtype": "float32",
-        "layers": "4",
+        "layers": "2",
         "renderer": "tagged",
         "attention": "forked",
         "trial": "forked equals plain passes in 2 layers",
         "ffn": "mlp",
         **({"linear": "packed"} if available() else {}),
-        "prefix_cache_mb": "8",
+        "prefix_cache_mb": "4",
     }
     size = sum(one.numel() for one in AutoModelForCausalLM.from_pretrained(saved).parameters())
     told = model.profile.parameters

@@ -524,9 +524,7 @@ async def ask_many(model: LanguageModel) -> list[Any]:
 
 
 @pytest.mark.slow
-async def test_many_requests_with_a_third_of_faults(
-    serve: Serve, direct: LanguageModel, ends_when_told: Deadlines
-) -> None:
+async def test_many_requests_with_a_third_of_faults(serve: Serve, direct: LanguageModel, ends_when_told: Deadlines) -> None:
     """All answered or reported, none lost, none doubled: each has the answer to its own prompt, or an error that says so."""
     server = serve(on_silence=lambda body: ends_when_told.pass_by(key_of(body)))
     budget = Budget()
