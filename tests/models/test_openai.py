@@ -64,7 +64,7 @@ class Remembering(Wrapper):
     def __init__(self, inner: LanguageModel) -> None:
         super().__init__(inner)
         self._samples: dict[tuple[Any, ...], Samples] = {}
-        self._scores: dict[tuple[Any, ...], Sequence[ContinuationScore]] = {}
+        self._scores: dict[tuple[Any, ...], tuple[ContinuationScore, ...]] = {}
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         key = (prompt, n, decoding, *hidden)
@@ -72,7 +72,7 @@ class Remembering(Wrapper):
             self._samples[key] = await super().sample(prompt, n, decoding, hidden)
         return self._samples[key]
 
-    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> Sequence[ContinuationScore]:
+    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         key = (prompt, *continuations)
         if key not in self._scores:
             self._scores[key] = await super().score(prompt, continuations)
