@@ -9,7 +9,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import replace
@@ -28,10 +28,9 @@ from gnothi.models.remote.client import Client
 from gnothi.models.remote.features import Features
 from gnothi.models.rendering import Tagged
 from gnothi.models.transformers import TransformersBackend
-from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM, LanguageModelConformance, texts
-from gnothi.types import ContinuationScore, Decoding, Generation, Prompt, Samples, StateSpec, Task
+from gnothi.types import Decoding, Generation, Prompt, StateSpec, Task
 from tests.messages import refused
 from tests.models import openai_server
 from tests.models.openai_api import Api, Offer, Raw
@@ -58,31 +57,10 @@ def large_prompts_alone_show_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnothi.models.remote.window.ENOUGH", 10**6)
 
 
-class Remembering(Wrapper):
-    """Most tests ask the same network the same questions, beginning with the trial of what its server can do."""
-
-    def __init__(self, inner: LanguageModel) -> None:
-        super().__init__(inner)
-        self._samples: dict[tuple[Any, ...], Samples] = {}
-        self._scores: dict[tuple[Any, ...], tuple[ContinuationScore, ...]] = {}
-
-    async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
-        key = (prompt, n, decoding, *hidden)
-        if key not in self._samples:
-            self._samples[key] = await super().sample(prompt, n, decoding, hidden)
-        return self._samples[key]
-
-    async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
-        key = (prompt, *continuations)
-        if key not in self._scores:
-            self._scores[key] = await super().score(prompt, continuations)
-        return self._scores[key]
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def direct(llama: Any, tokenizer: Any) -> LanguageModel:
     """The same network without a server between."""
-    return Remembering(Batched(TransformersBackend(llama, tokenizer, Raw(Tagged()), name=TINY)))
+    return Batched(TransformersBackend(llama, tokenizer, Raw(Tagged()), name=TINY))
 
 
 @pytest.fixture
