@@ -15,7 +15,7 @@ from gnothi.training.finetuning import CHECKPOINTS, METRICS, newest_checkpoint, 
 
 CURVES = "curves.png"
 DRAWN_EVERY = 10.0
-"""Seconds before a picture, and from one to the next, which takes nearly one."""
+"""Seconds from a picture to the next, which takes nearly one."""
 BLUE, GREEN, RED, YELLOW, GREY = "#4477aa", "#228833", "#bb5566", "#ccaa33", "#bbbbbb"
 
 
@@ -86,7 +86,7 @@ class Curve:
         self._reached = int(self._checkpoint.name.rpartition("-")[2]) if self._checkpoint else -1
         self.lines: list[Figures] = [line for _, line in read_lines(out / METRICS) if line["step"] <= self._reached]
         self._journal: Journal | None = None
-        self._drawn = time.monotonic()
+        self._drawn = float("-inf")
         self._progress, self._latest = Progress(), Figures()
 
     def run(self, trainer: Any, steps: int, writes: bool = True) -> None:
@@ -106,7 +106,7 @@ class Curve:
                     self._journal.close()
 
     def listener(self, validated: Callable[[], None] = lambda: None) -> Any:
-        """What the trainer reports, as lines. After a validation the curves are drawn, unless it just began or they just were;
+        """What the trainer reports, as lines. After a validation the curves are drawn, where they were not just before;
         ``validated`` is called, and training ends where it is over."""
         from transformers import TrainerCallback
 
