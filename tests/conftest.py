@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import ssl
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
@@ -70,10 +71,13 @@ def _no_data_unasked(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A client reads all that the system trusts when it is made, which takes longer than most tests; none of ours needs any."""
-    os.environ.pop("SSL_CERT_FILE", None)
-    os.environ["SSL_CERT_DIR"] = str(tmp_path_factory.mktemp("certificates"))
+def _one_certificate(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A client reads all whom the system trusts when it is made, which takes longer than most tests. None needs any, but
+    LanceDB makes no client that trusts nobody: so it is one. Where the system keeps them in no single file, nothing is read."""
+    folder = tmp_path_factory.mktemp("certificates")
+    if found := ssl.create_default_context().get_ca_certs(binary_form=True):
+        (folder / "one.pem").write_text(ssl.DER_cert_to_PEM_cert(found[0]), "ascii")
+        os.environ |= {"SSL_CERT_FILE": str(folder / "one.pem"), "SSL_CERT_DIR": str(folder)}
 
 
 @pytest.fixture(scope="session", autouse=True)
