@@ -95,7 +95,7 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("lab-model"),
     show_default=True,
-    metavar="DIR",
+    metavar="FOLDER",
     help="Folder of the model. If the training is unfinished, the command resumes.",
 )
 @click.option("--seed", type=int, help="Seed of the world and the model. [default: 0, the built-in world]")
@@ -104,7 +104,7 @@ def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     """Train the laboratory's model from nothing, on a GPU if there is one.
 
     Settings of the recipe and shares of the world's grid: --set steps=100, --set grid.often=0.5. Run the same command again to
-    resume. Use the result with --model DIR.
+    resume. Use the result with --model FOLDER.
     """
     from gnothi.config import resolved, to_toml
     from gnothi.lab.training import train as run

@@ -210,9 +210,10 @@ def _plugins(as_json: bool) -> None:
             [dict(zip(keys, (kind, entry.name, entry.origin, entry.target), strict=True)) for kind, entry in found]
         )
         return
-    _lines((f"{kind} {entry.name}", f"{entry.origin} ({entry.target})") for kind, entry in found)
-    if not found:
-        click.echo("no other package adds anything")
+    if found:
+        _lines((f"{kind} {entry.name}", f"{entry.origin} ({entry.target})") for kind, entry in found)
+    else:
+        click.echo("No other installed package adds anything.")
 
 
 def _first_line(signal: Any) -> str:

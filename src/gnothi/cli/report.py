@@ -48,8 +48,18 @@ class Count(click.ParamType):  # type: ignore[type-arg]  # generic only from cli
     metavar="FOLDER",
     help="Write all numbers as CSV files.",
 )
-@click.option("--never", metavar="NAME", help="The method that stands for never searching. [default: panel, cot or direct]")
-@click.option("--always", metavar="NAME", help="The method that stands for always searching. [default: rag]")
+@click.option(
+    "--never",
+    cls=options.OfRoles,
+    metavar="NAME",
+    help="The method that stands for never searching. [default: {EVERY_SIGNAL}, {REASONING} or {AT_ONCE}]",
+)
+@click.option(
+    "--always",
+    cls=options.OfRoles,
+    metavar="NAME",
+    help="The method that stands for always searching. [default: {ALWAYS}]",
+)
 @click.option(
     "--prices",
     "given",

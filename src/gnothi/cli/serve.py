@@ -7,7 +7,11 @@ from typing import Any
 
 import click
 
+from gnothi.api.serve import METHODS
 from gnothi.cli import options
+from gnothi.serving.settings import ServerSettings
+
+_DEFAULT = ServerSettings()
 
 
 @click.command()
@@ -16,13 +20,13 @@ from gnothi.cli import options
     "methods",
     multiple=True,
     metavar="NAME[,NAME...]",
-    help="Methods to offer, each as the model gnothi/NAME; see `gnothi list methods`. [default: seakr,rag,direct, first the "
-    "default of `gnothi ask`]",
+    help="Methods to offer, each as the model gnothi/NAME; see `gnothi list methods`. "
+    f"[default: {','.join(METHODS)}, with the default of `gnothi ask` first]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration
-@click.option("--host", metavar="ADDRESS", help="Address to listen on. [default: 127.0.0.1, this machine alone]")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on. [default: 8000]")
+@click.option("--host", metavar="ADDRESS", help=f"Address to listen on. [default: {_DEFAULT.host}, this machine alone]")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"Port to listen on. [default: {_DEFAULT.port}]")
 @options.file("--keys", "Require an API key from FILE, which `gnothi keys` writes.")
 @click.option(
     "--runs",
@@ -47,7 +51,7 @@ def serve(
     gnothi serve --config server.toml
     gnothi serve --host 0.0.0.0 --keys keys.json
 
-    Any client of OpenAI's API can ask: base URL http://127.0.0.1:8000/v1, a model gnothi/METHOD. --config names a file with
+    Any client of OpenAI's API can ask: base URL http://ADDRESS:PORT/v1, model gnothi/METHOD. --config names a file with
     [server] and [setups.NAME] for several set-ups. Settings of the server: --set server.KEY=VALUE.
     """
     import gnothi

@@ -33,7 +33,12 @@ _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
     options.model,
     options.index,
     options.graph,
-    click.option("--method", metavar="NAME", help="reader: the method that finds the evidence. [default: rag]"),
+    click.option(
+        "--method",
+        cls=options.OfRoles,
+        metavar="NAME",
+        help="reader: the method that finds the evidence. [default: {ALWAYS}]",
+    ),
     click.option("--base", metavar="lab|PATH|HUB-ID", help="reranker: the cross-encoder or encoder to train. [default: lab]"),
     click.option(
         "--encoder",
