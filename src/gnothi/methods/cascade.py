@@ -1,4 +1,4 @@
-"""A learnt gate, ours: is a search worth its price, and is what it brought to be believed? Cheap first, stage by stage.
+"""A learnt gate of Gnothi: it decides in stages whether a search is worth its cost and which answer to trust.
 
 ``gnothi calibrate --learn`` learns it from a run of this very method without a gate, which goes to the end and records what is
 known at each stage, beside a run of a method that answers from memory.
@@ -26,7 +26,7 @@ class LearnedCascade(ReaderSettings):
 
     model: LanguageModel
     retriever: Retriever
-    learned: GateSource | None = resource("What tells where evidence helps; none: go to the end, and record.")
+    learned: GateSource | None = resource("What tells where evidence helps; none: go through all stages and record them.")
     read_by: Literal["auto", "steps", "once"] = setting(
         "auto", "Read passages in turns with further searches (IRCoT), or once; auto: once where `reason` asks for no chain."
     )

@@ -41,8 +41,8 @@ class Dragin(MethodSettings):
     retriever: Retriever
     theta: float | None = setting(
         None,
-        "θ: retrieve when a token's entropy (nats) times the greatest attention to it is above (none: as calibrated on the "
-        "model under the name rind, else 1).",
+        "θ: retrieve when a token's entropy (nats) times the greatest attention to it is above this (none: as calibrated on "
+        "the model under the name rind, else 1).",
         at_least=0.0,
     )
     attention: Literal["relative", "absolute"] = setting(

@@ -42,7 +42,9 @@ class CallCache:
     passages: Literal["titled", "text"] = setting(
         "titled", "how passages are shown: under their titles, or their text alone, as the code of several papers does"
     )
-    calls_mb: int = setting(1024, "disk space for kept replies, in MB; the least used go first", execution=True)
+    calls_mb: int = setting(
+        1024, "disk space for kept replies, in MB; those not used for longest are deleted first", execution=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class HereSettings(CallCache):
     device: Device = setting("auto", "where the model runs; auto takes a GPU when there is one")
     dtype: Precision = setting(
         "auto",
-        "precision; auto is bfloat16 on a GPU, and for a larger model on a CPU that gains from it (a trial at loading, not "
-        "under vLLM), else float32; a run that goes on, or that uses a calibration, keeps its own",
+        "precision; auto is bfloat16 on a GPU, and for a larger model on a CPU if a trial at loading shows that it is faster "
+        "(not under vLLM), else float32; a resumed run and a run with a calibration keep the recorded one",
     )
     renderer: RendererName = setting(
         "auto", "how prompts become text; auto is what the model's folder says, else chat, else plain"
@@ -61,29 +63,30 @@ class HereSettings(CallCache):
     thinking: Thinking = setting(
         "off",
         "whether the model thinks before it answers: off, on, or an effort (low, medium, high ...) if its template takes one. "
-        "What continues an answer, scores and states of prompts come after an empty thought all the same",
+        "Continuations of an answer, scores and hidden states of prompts always use an empty thought",
     )
     thinking_tokens: int = setting(
-        2048, "tokens that a thought may have, beside those of the answer; one that is longer is closed there, and answered by"
+        2048, "most tokens of a thought, in addition to the answer's; a longer thought is ended there, and the model answers"
     )
     date: str = setting(
-        "auto", "what prompts take for today where the template tells the date, as 2026-11-27; a run that goes on keeps its own"
+        "auto", "today's date for chat templates that state it, such as 2026-11-27; a resumed run keeps its own"
     )
     max_rows: int | None = setting(
-        None, "different continuations that are decoded at once, about; none is 256 on a CPU, 1024 on a GPU"
+        None, "about how many continuations are decoded at a time; none is 256 on a CPU, 1024 on a GPU"
     )
     context: int = setting(
-        0, "tokens of prompt and reply, at most; 0 is what the model allows, which may be no limit (T5), and under vLLM memory"
+        0,
+        "most tokens of prompt and reply together; 0 is the model's own limit, if any, and under vLLM what memory allows",
     )
     prefill_tokens: int | None = setting(
         None,
-        "prompt tokens that are read in one pass, between which rows advance; none is 8192 on a GPU, fewer for larger models "
-        "on a CPU (500 at 135 million parameters)",
+        "prompt tokens that are read in one pass; between passes, other continuations advance. none is 8192 on a GPU, fewer "
+        "for larger models on a CPU (500 at 135 million parameters)",
     )
     cache_mb: int | None = setting(
         None,
-        "memory for keys and values of what is being continued, in MB; none is an eighth of what is free on a CPU "
-        "(4096 under vLLM), 60 % of what the model leaves free on a GPU (under vLLM, gpu_memory says it for a GPU)",
+        "memory for keys and values of the texts being continued, in MB; none is an eighth of the free memory on a CPU "
+        "(4096 MB under vLLM), 60 % of what the model leaves free on a GPU (under vLLM, gpu_memory decides)",
     )
 
 
@@ -91,7 +94,7 @@ class HereSettings(CallCache):
 class ModelSettings(HereSettings):
     """Settings of the in-process backend."""
 
-    pack_weights: bool = setting(True, "on a CPU, lay the weights of linear layers out once, as its kernels read them")
+    pack_weights: bool = setting(True, "on a CPU, rearrange the weights of linear layers once for the processor")
     quantize: Quantize = setting("off", "weights in 8 or 4 bits, by bitsandbytes on a CUDA device (extra quantized)")
     device_map: DeviceMap = setting("off", "how the layers are spread over several GPUs, by accelerate")
     attention: Attention = setting(
@@ -101,7 +104,7 @@ class ModelSettings(HereSettings):
     )
     prefix_cache_mb: int | None = setting(
         None,
-        "memory for keys and values of prompts' beginnings that later prompts may share, in MB; 0 keeps none; "
+        "memory for keys and values of the beginnings of prompts, which later prompts may share, in MB; 0 keeps none; "
         "none is room for 16,384 tokens, but at most an eighth of the device's memory",
     )
 

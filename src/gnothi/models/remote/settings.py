@@ -128,10 +128,14 @@ class RemoteSettings(CallCache):
     concurrency: int = field(default=16, metadata={"help": "requests under way at a time", "execution": True})
     timeout: float = field(default=120.0, metadata={"help": "seconds until a request is given up", "execution": True})
     retries: int = field(
-        default=6, metadata={"help": "tries after a first one that failed (429, 5xx, timeout, dropped)", "execution": True}
+        default=6, metadata={"help": "further tries after a request failed (429, 5xx, time-out, dropped)", "execution": True}
     )
     max_wait: float = field(
-        default=120.0, metadata={"help": "seconds a server may ask to wait before it is given up", "execution": True}
+        default=120.0,
+        metadata={
+            "help": "longest wait, in seconds, that a server may ask for; else the request is given up",
+            "execution": True,
+        },
     )
     price_in: float | None = field(
         default=None, metadata={"help": "price of a million prompt tokens, for --max-cost", "execution": True}
