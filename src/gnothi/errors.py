@@ -84,11 +84,11 @@ class PromptTooLong(UsageError):
 
     def __init__(self, model: str, tokens: int, limit: int, thought: int = 0) -> None:
         self.given = model, tokens, limit
-        room = f", with {thought} for a thought, which <--set model.thinking_tokens=...> makes fewer" if thought else ""
+        room = f", with {thought} for a thought: fewer with <--set model.thinking_tokens=...>" if thought else ""
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included{room}), expected at most {limit}. "
             "Shorten the question, retrieve fewer passages (<--set k=...>), ask for less (<--set max_tokens=...>) or use a "
-            "model with a longer context. A limit that is not the model's own is another with <--set model.context=...>."
+            "model with a longer context. If the limit is not the model's own, raise it with <--set model.context=...>."
         )
 
 

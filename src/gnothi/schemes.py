@@ -55,5 +55,5 @@ def split(registry: Registry[Any], spec: str) -> tuple[str, str]:
     if head in registry:
         return head, argument
     if _SCHEME.match(spec) and not Path(spec).exists():
-        raise UnknownName(f"kind of {registry.kind} (what stands before the colon of {spec!r:.60})", head, registry.names())
+        raise UnknownName(f"kind of {registry.kind} (the part before the colon of {spec!r:.60})", head, registry.names())
     return "", spec

@@ -107,7 +107,7 @@ def test_no_file_and_no_message_holds_the_key(
     server.key = "another"
     code, more, errors = gnothi(*evaluation(tmp_path / "other", "--no-cache"))
     assert code == 3
-    assert "does not let us in" in errors
+    assert "denies access" in errors
     # Tracebacks are what --debug is for, so the fixture is not.
     assert main.run(["--debug", "ask", "Who directed The Hollow Letter?", *MODEL, "--method", "direct", "--trace"]) == 3
     asked, said = capsys.readouterr()

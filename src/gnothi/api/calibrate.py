@@ -154,7 +154,7 @@ def source_from(
         got = "the panel" if _name(method) == EVERY_SIGNAL else "recorded answers"
         raise InvalidSetting(
             f"<--stop-early>: got {got}, without scores of fewer samples and of a second draw. Name a data set whose questions "
-            "can be asked, and a method with one signal: seakr, say."
+            f"can be asked, and a method with one signal, such as {GATED}."
         )
     if feedback is not None:
         check_choice(choice.target_error, choice.search_cost)

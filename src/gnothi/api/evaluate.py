@@ -18,6 +18,7 @@ from gnothi.api.rag import Rag, _data
 from gnothi.concurrency import Loop
 from gnothi.config import Settings, load_toml
 from gnothi.errors import InvalidSetting, MissingDependency
+from gnothi.methods.roles import ALWAYS, GATED
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
 from gnothi.runs.rows import Row
@@ -169,7 +170,7 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         raise InvalidSetting("got both watch and on_row, expected one of them: a watch hears of rows, too.")
     wanted = [named] if isinstance(named, str | Rag) or named is None or callable(named) else list(named)
     if not wanted:
-        raise InvalidSetting("methods: got none, expected at least one, as in ['rag', 'seakr'].")
+        raise InvalidSetting(f"methods: got none, expected at least one, as in {[ALWAYS, GATED]}.")
     rags = [one for one in wanted if isinstance(one, Rag)]
     for one in rags:
         one.check_open()

@@ -188,7 +188,7 @@ def _common(tables: Sequence[Table]) -> tuple[str, ...]:
 def _require(names: Sequence[str], questions: int, learnt: Sequence[Replay]) -> None:
     where = ", ".join(replay.source for replay in learnt)
     if questions < FEWEST:
-        raise InvalidInput(f"cannot learn a gate from {where}: got {questions} questions, expected {FEWEST} at least.")
+        raise InvalidInput(f"cannot learn a gate from {where}: got {questions} questions, expected at least {FEWEST}.")
     if not names:
         raise InvalidInput(
             f"cannot learn a gate from {where}: got no features that all files have, expected texts of questions and "

@@ -119,6 +119,6 @@ def _check_settings(spec: str, wanted: Mapping[str, Any], values: Mapping[str, A
     for key, value in wanted.items():
         if key in values and as_text(values[key]) != as_text(value):
             raise InvalidSetting(
-                f"setting {PROBE!r}: {spec} was made with {key} = {as_text(value)}, got {as_text(values[key])}: it tells "
-                f"mistakes that are made otherwise. Use the same setting, or train a probe with it{hint}."
+                f"setting {PROBE!r}: {spec} was made with {key} = {as_text(value)}, got {as_text(values[key])}: it knows "
+                f"only mistakes made with its own setting. Use that setting, or train a probe with the new one{hint}."
             )

@@ -196,8 +196,8 @@ def _model_of(replay: Replay, method: str, given: str) -> tuple[str, list[str]]:
         if given != replay.settings.get(_MODEL):
             raise InvalidSetting(
                 f"<--model>: got {given!r}, but the scores of {replay.source} are of {recorded!r}, and so is a "
-                "threshold chosen from them. Leave <--model> out. (A folder that has moved may be named where it is now: its "
-                "content tells.)"
+                "threshold chosen from them. Leave <--model> out. (If the model's folder has moved, name its new place: the "
+                "model is recognised by its content.)"
             )
     changed = before and (now := content(recorded)) and now != before
     return recorded, [

@@ -14,7 +14,7 @@ from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.files import meant
-from gnothi.methods.roles import EVERY_SIGNAL, GATED
+from gnothi.methods.roles import EVERY_SIGNAL, GATED, STAGES
 
 _LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
 _MODES = {
@@ -43,7 +43,7 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     "--learn",
     "learning",
     is_flag=True,
-    help="Learn a gate from all signals and texts of RUN|FILE...; with --out, write it for the method cascade.",
+    help=f"Learn a gate from all signals and texts of RUN|FILE...; with --out, write it for the method {STAGES}.",
 )
 @click.option(
     "--method",
@@ -204,7 +204,7 @@ def calibrate(
     searched for one question. With --out, the gate is learnt from runs of the method cascade without a gate, and written.
 
     Exit code 1: some questions failed; threshold and guarantee come from the others. Exit code 2: nothing can be chosen or
-    promised, and nothing is written.
+    guaranteed, and nothing is written.
     """
     typed = {
         option.name: option.opts[0]
@@ -241,7 +241,7 @@ def calibrate(
         raise InvalidSetting(f"got {len(data)} data sets, expected one. Several go with --replay and --learn.")
     dataset = data[0] if data else None
     if (dataset is None) is (feedback is None):
-        both = "both, and no promise holds for a mixture of questions and judged answers"
+        both = "both, and no guarantee holds for a mixture of questions and judged answers"
         raise InvalidSetting(f"expected either DATASET or --feedback FILE, got {'neither' if dataset is None else both}.")
     dataset = dataset or str(feedback)
     replayed = None if feedback else replay_of(dataset, metric, never, always)
@@ -283,10 +283,12 @@ def _mode(typed: Mapping[str, str], replaying: bool, learning: bool) -> str:
     for name, flag in typed.items():
         known = _MODES[mode]
         if name in of_others if known is None else name not in known:
-            fits = [f"--{other}" for other, names in _MODES.items() if names and name in names]
-            instead = f"It goes with {' and '.join(fits)}." if fits else f"Leave it out, or --{mode.partition(' ')[0]}."
-            got = "without --replay or --learn" if mode == "choose" else f"with --{mode}"
-            raise InvalidSetting(f"{flag}: got it {got}, which has no use for it. {instead}")
+            beside = "" if name == "out" else " --out"
+            modes = [other for other, names in _MODES.items() if names and name in names]
+            fits = [f"--{other.replace(' with --out', beside)}" for other in modes]
+            instead = f"Use it with {' or '.join(fits)}." if fits else f"Leave it out, or leave out --{mode.partition(' ')[0]}."
+            got = "without --replay or --learn" if mode == "choose" else f"with --{mode.replace(' with', '')}"
+            raise InvalidSetting(f"{flag}: got it {got}, where it has no use. {instead}")
     return mode
 
 

@@ -219,7 +219,7 @@ def _guessed(first: Record, known: Mapping[str, Format]) -> str:
     if question is None and answer is None and any(key in names for key in _TEXTS):
         return (
             f"{got}, which look like passages, not questions. Passages are indexed (gnothi index build); questions are called "
-            f"{generic.QUESTIONS[0]}, their answers {generic.ANSWERS[0]}. Is it another format, name it with <--format>."
+            f"{generic.QUESTIONS[0]}, their answers {generic.ANSWERS[0]}. If it is another format, name it with <--format>."
         )
     mentioned = {one.name: sum(name in re.findall(r"\w+", one.summary.lower()) for name in names) for one in known.values()}
     nearest = max(mentioned, key=lambda name: mentioned[name])

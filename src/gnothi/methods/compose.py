@@ -74,19 +74,19 @@ def refuse_unused(method: Any) -> None:
         for key in _RETRIEVING:
             if key in changed:
                 raise InvalidSetting(
-                    f"setting {key!r}: got {changed[key]}, but gate=never retrieves nothing, so that it would have no effect; "
-                    f"expected another gate, or no {key}."
+                    f"setting {key!r}: got {changed[key]}, which has no effect with gate=never, where nothing is retrieved. "
+                    f"Choose another gate, or leave out {key}."
                 )
     if method.gate in ("never", "always") and "gate_threshold" in changed:
         raise InvalidSetting(
-            f"setting 'gate_threshold': got {changed['gate_threshold']}, but gate={method.gate} measures nothing."
+            f"setting 'gate_threshold': got {changed['gate_threshold']}, but gate={method.gate} measures nothing. Leave it out."
         )
     for key, parts in _USES.items():
         if key in changed and not any(getattr(method, part) in users for part, users in parts.items()):
             got = changed[key] if isinstance(changed[key], str | int | float) else "one"
-            chosen = " with ".join(f"{part}={getattr(method, part)}" for part in parts)
+            chosen = " and ".join(f"{part}={getattr(method, part)}" for part in parts)
             expected = " or ".join(f"{part}={' or '.join(users)}" for part, users in parts.items())
-            raise InvalidSetting(f"setting {key!r}: got {got}, but {chosen} has no use for it; expected {expected}.")
+            raise InvalidSetting(f"setting {key!r}: got {got}, which has no effect with {chosen}; expected {expected}.")
 
 
 def require_learnt(method: Any) -> None:

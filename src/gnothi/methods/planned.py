@@ -225,7 +225,7 @@ def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collec
             continue
         if key in _NO_SETTINGS:
             raise InvalidSetting(
-                f"setting {key!r} (from {given.source}): there is none of that name. It is a parameter of its own: <--{key}>."
+                f"setting {key!r} (from {given.source}): there is no setting of this name. Use the parameter <--{key}>."
             )
         if f"{_OF_SIGNALS}{key}" in union:
             raise InvalidSetting(

@@ -102,7 +102,7 @@ class Rowen(DrawingSettings):
                     f"setting 'language': got {self.language!r} with perturb=resample, which asks in no other words; expected "
                     "perturb=rephrase, or no language."
                 )
-            require_task(self.name, self.model, translate(self.language), "Leave the language away, or use another model.")
+            require_task(self.name, self.model, translate(self.language), "Leave the language out, or use another model.")
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)

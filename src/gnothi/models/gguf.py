@@ -67,7 +67,7 @@ def kept(file: Path, name: str) -> Path:
                 _make(file, name, place)
     except OSError as error:
         raise ModelUnavailable(
-            f"cannot load model {name!r}: cannot keep what {file.name} becomes in {place.parent} "
+            f"cannot load model {name!r}: cannot store the unpacked {file.name} in {place.parent} "
             f"({error.strerror or error}). Name another folder with the environment variable {FOLDER_VARIABLE}."
         ) from error
     return place

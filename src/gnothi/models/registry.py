@@ -53,7 +53,7 @@ def model_settings(specs: Sequence[str], given: Mapping[str, config.Given]) -> d
     for key in given.keys() - union.keys():
         if _SECRET.search(key):  # the usual message would show it
             raise InvalidSetting(
-                f"setting 'model.{key}': there is none of that name, and no setting takes a secret, since runs record them. "
+                f"setting 'model.{key}': there is no setting of this name, and none takes a secret, since runs record them. "
                 "A key for an API is taken from the environment variable OPENAI_API_KEY."
             )
         if elsewhere := [where for where, kind in settings_listed().items() if key in config.settings_of(kind)]:

@@ -217,8 +217,8 @@ class Template:
 
 def _failed(said: str) -> InvalidInput:
     return InvalidInput(
-        f"the model's chat template fails: {said}. Expected one that writes messages of a user and an assistant, in turn. Mend "
-        "chat_template in the model's folder, or do without: <--set model.renderer=plain>."
+        f"the model's chat template fails: {said}. Expected one that writes messages of a user and an assistant, in turn. "
+        "Correct chat_template in the model's folder, or use none: <--set model.renderer=plain>."
     )
 
 

@@ -353,11 +353,13 @@ class TransformersBackend(ContinuousBackend):
     def _hook(self, spec: StateSpec) -> StateHook:
         if not self.capabilities.hidden_states:
             if self._network.hooks.available:
-                raise UsageError(f"hidden states: {self.name} offers none; use a signal that needs only text, as consistency.")
+                raise UsageError(
+                    f"hidden states: {self.name} offers none; use a signal that needs only text, such as consistency."
+                )
             self._network.hooks.resolve(spec)  # which says why
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
-                f"hidden states at a fed end of sequence: {self.name} has no end-of-sequence token. "
+                f"hidden states at the end of a sequence: {self.name} has no end-of-sequence token. "
                 "Use a signal without hidden states, such as perplexity (in Python: StateSpec(position='predicting'))."
             )
         return self._network.hooks.resolve(spec)

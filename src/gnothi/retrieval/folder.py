@@ -25,13 +25,15 @@ _PREFIX = "gnothi-"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a folder of ours may hold: how its manifest names it, and how messages do. ``build`` makes one."""
+    """What a folder of ours may hold: how its manifest names it, and how messages do. ``build`` makes one; ``anew`` says how to
+    replace one, unless it is built again."""
 
     format: str
     version: int
     noun: str
     title: str
     build: str
+    anew: str = ""
 
 
 INDEX = Kind("gnothi-bm25", FORMAT_VERSION, "index", "an index", "gnothi index build {} --out {}")
@@ -84,8 +86,8 @@ def prepare(path: Path, language: str = "", fields: str = "") -> Manifest:
     found = read_manifest(path)
     if language not in ("", found.language):
         raise InvalidSetting(
-            f"<--language>: got {language}, and the index {path} was begun with {found.language}: its words have one kind of "
-            f"stems. Leave <--language> out, or build into a new folder."
+            f"<--language>: got {language}, and the index {path} was begun with {found.language}; expected the same. "
+            "Leave <--language> out, or build into a new folder."
         )
     if fields not in ("", found.fields):
         raise InvalidSetting(
@@ -182,7 +184,7 @@ def damaged(path: Path, kind: Kind, what: str) -> IndexUnavailable:
 
 
 def _anew(kind: Kind) -> str:
-    return f"Build it again into a new folder with `{kind.build.format('SOURCE...', 'FOLDER')}`."
+    return kind.anew or f"Build it again into a new folder with `{kind.build.format('SOURCE...', 'FOLDER')}`."
 
 
 def _absent(path: Path, kind: Kind) -> str:

@@ -94,7 +94,7 @@ def _refuse_lost(ledger: Ledger, path: Path, unreadable: str, out: str) -> None:
     if count:
         raise InvalidInput(
             f"{path} {unreadable or 'holds no file that can be read'}, and {count:,} of its files are in {out}. Nothing was "
-            f"changed: is its disk mounted? Where they are meant to go, run `gnothi index delete {out} {path}`."
+            f"changed: is its disk mounted? If they are to be removed, run `gnothi index delete {out} {path}`."
         )
 
 

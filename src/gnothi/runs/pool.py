@@ -75,7 +75,7 @@ class Pool(Generic[R]):
         raise WorkerDied(
             f"stopped: the question {question.id!r} was given to {TRIES} {self._kind.several}, and each was lost with it; the "
             f"last {why} It, or one that was under way beside it, may be the cause: with <--concurrency 1> only that one is "
-            f"named. Where memory ran out, {self._kind.relief}. What is finished is kept: the same command goes on from there."
+            f"named. If memory ran out, {self._kind.relief}. What is finished is kept: the same command goes on from there."
         )
 
     async def close(self, patience: float) -> None:
@@ -132,7 +132,7 @@ class Pool(Generic[R]):
         if self._lost > TRIES * self._count:
             raise WorkerDied(
                 f"stopped: {self._lost} {self._kind.several} were lost, one after the other, without an answer between; the "
-                f"last {error} Where memory ran out, {self._kind.relief}. What is finished is kept: remove the cause and give "
+                f"last {error} If memory ran out, {self._kind.relief}. What is finished is kept: remove the cause and give "
                 "the same command again."
             )
         asked_again = f" with {worker.place.left} questions that are asked again" if worker.place.left else ""

@@ -21,6 +21,7 @@ from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod, check_sections, takes
+from gnothi.methods.roles import GATED
 from gnothi.serving.settings import ServerSettings
 from gnothi.session.default_method import default_method
 from gnothi.session.plan import Plan, Request, resolve, together
@@ -107,7 +108,7 @@ def _method(name: str, given: Mapping[str, Given], shared: Calibration | None) -
     if not isinstance(method, str):
         got = "none" if method is None else f"{method!r:.80}"
         raise InvalidSetting(
-            f"set-up {name!r}, method: got {got}, expected the name of a method, as in 'seakr', or a calibration of one."
+            f"set-up {name!r}, method: got {got}, expected the name of a method, as in {GATED!r}, or a calibration of one."
         )
     return methods.spec(method).name
 

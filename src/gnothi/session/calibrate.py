@@ -21,6 +21,7 @@ from gnothi.calibration.stopping import Paths
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.planned import PlannedMethod, name_of
+from gnothi.methods.roles import GATED
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.metrics import METRICS
 from gnothi.models.identity import Identity, identify
@@ -184,11 +185,11 @@ def made(source: Source, chosen: Chosen) -> Calibration:
 
 
 def _no_gate(method: PlannedMethod) -> str:
-    expected = "Expected a method whose gate holds a signal against a threshold, as seakr, or the folder of a run."
+    expected = f"Expected a method whose gate compares a signal with a threshold, such as {GATED}, or the folder of a run."
     what = "has no gate with a threshold"
     if GateSource in method.spec.resources.values() and (not method.spec.gate or "learned" in method.named):
         what = "decides by a gate that is learnt, not by one signal"
-        expected = "Its costs and promises are given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`."
+        expected = "Give costs and guarantees when you learn the gate: `gnothi calibrate --learn RUN --target-error 0.1`."
     elif method.spec.gate:
         what, instead = method.spec.gate.undecided
         expected = instead or expected

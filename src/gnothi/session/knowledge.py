@@ -9,6 +9,7 @@ from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event, Usage
 from gnothi.methods.planned import name_of
+from gnothi.methods.roles import GATED
 from gnothi.methods.steps.gating import threshold_of
 from gnothi.notebook import listing
 from gnothi.protocols import LanguageModel
@@ -71,7 +72,8 @@ async def know(plan: Plan, opened: Opened, question: Question) -> Knowledge:
     gate = method.gate
     if gate is None or gate.signal is None:
         raise InvalidSetting(
-            f"method {method.name!r} has no gate whose signal could tell what the model knows. Ask one that has: seakr, say."
+            f"method {method.name!r} has no gate with a signal that tells what the model knows. Use one that has, such as "
+            f"{GATED}."
         )
     shut = plan.changed(gate.collecting(), "gnothi know")
     closed = replace(opened, retriever=_Nothing())

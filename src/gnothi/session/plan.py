@@ -348,8 +348,8 @@ def _check_execution(plan: Plan, execution: Execution) -> None:
     names = [str(method.name) for method in plan.methods]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InvalidSetting(
-            f"methods: got two of the name {twice!r}, expected names to differ: rows bear them. Give one another name, or ask "
-            "them into two folders."
+            f"methods: got two of the name {twice!r}, expected different names, which tell the rows apart. Give one another "
+            "name, or run them into two folders."
         )
     if execution.workers <= 1 and execution.on is None:
         return

@@ -58,9 +58,9 @@ def apart(model: Any, index: Any, graph: Any, unnamed: bool) -> str:
         if unnamed:
             _check_there(flag, source)
             raise InvalidSetting(
-                f"{got} and no model; the laboratory's, which is the default, knows an invented world alone and would make up "
-                "the rest. Add <--model NAME>, one that reads your documents (`gnothi list models`; smollm2 is small), or "
-                "<--model lab> to have the laboratory's all the same."
+                f"{got} and no model; the default, the laboratory's model, knows only an invented world and would make up the "
+                "rest. Name one that reads your documents with <--model NAME> (`gnothi list models`; smollm2 is small), or use "
+                "the laboratory's all the same with <--model lab>."
             )
         if ours and isinstance(source, str):
             return (

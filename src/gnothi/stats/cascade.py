@@ -101,7 +101,7 @@ def fit_cascade(
 
     Raises InvalidInput without stages, and as ``fit_benefit``."""
     if not stages:
-        raise InvalidInput("cannot learn a cascade: got no stages, expected one at least.")
+        raise InvalidInput("cannot learn a cascade: got no stages, expected at least one.")
     x, memory = np.asarray(features, dtype=np.float64), np.asarray(first, dtype=bool)
     outcome, later = np.asarray(second, dtype=bool), taking
     stages = _merged(stages)
@@ -187,7 +187,7 @@ def _harm(decided: Decided, memory: Mask, evidence: Mask) -> tuple[Floats, Mask]
     taken = decided.second
     if not taken.any():
         raise InvalidInput(
-            f"cannot promise little harm: got {len(taken)} questions, in none of which evidence is taken; expected some. Lower "
-            "the price of a search, or promise errors alone."
+            f"cannot guarantee little harm: got {len(taken)} questions, none of them answered from evidence; expected some. "
+            "Lower the cost of a search, or ask only for the guarantee of errors."
         )
     return decided.harmed[taken], (memory & ~evidence)[taken]

@@ -91,7 +91,7 @@ def check_enough(n: int, target_error: float, epsilon: float = EPSILON) -> None:
     _check_shares(target_error, epsilon)
     if n - round(SPLIT * n) < fewest(target_error, epsilon):
         raise PromiseRefused(
-            f"cannot promise {_asked(target_error, epsilon)}: got {n} questions with a known answer, expected at least "
+            f"cannot guarantee {_asked(target_error, epsilon)}: got {n} questions with a known answer, expected at least "
             f"{_least(target_error, epsilon)}, better several times as many. Give more questions, or allow a larger error."
         )
 
@@ -186,17 +186,18 @@ def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -
     got = f"got {len(scores)} questions, {int(wrong.sum())} of them wrong from memory"
     if needed is None and len(scores) >= max(least, 2 * _SMALLEST_GROUP):
         return (
-            f"cannot promise {asked}: {got}, and not even where this signal is surest are enough of them right; more questions "
-            f"will hardly help (at least {least}, were none wrong). Allow a larger error, or use another model. Signals tried "
-            "in turn on these questions would break the promise more often than it says: choose one on other questions."
+            f"cannot guarantee {asked}: {got}, and too few are right even where this signal is surest; more questions will "
+            f"hardly help (at least {least} if none is wrong). Allow a larger error, or use another model. Do not try one "
+            "signal after another on these questions: the guarantee would fail more often than it says. Choose a signal on "
+            "other questions."
         )
     number = (
         f"about {max(needed, least)} or more"
         if needed is not None
-        else f"at least {least} (were none of the trusted ones wrong)"
+        else f"at least {least} (if none of the trusted ones is wrong)"
     )
     luck = "" if needed is None or needed > len(scores) else " (a sample of this size often does; this one does not)"
-    return f"cannot promise {asked}: {got}, expected {number}{luck}. Give more questions, or allow a larger error."
+    return f"cannot guarantee {asked}: {got}, expected {number}{luck}. Give more questions, or allow a larger error."
 
 
 def _asked(target_error: float, epsilon: float) -> str:

@@ -86,7 +86,7 @@ class WithoutChoices(Wrapper):
 def _labels(choices: Sequence[str]) -> str:
     if len(choices) > len(LABELS):
         raise InvalidInput(
-            f"got a question of {len(choices)} choices, expected at most {len(LABELS)}: there is a letter for no more of them. "
+            f"got a question of {len(choices)} choices, expected at most {len(LABELS)}: there are no more letters. "
             "Score their texts instead: <--set choice_score=tokens>."
         )
     return LABELS[: len(choices)]

@@ -250,6 +250,7 @@ def check_signals(method: Any) -> None:
         )
     if isinstance(probe, Probe) and not probe.states and "probe" in reading.values():
         raise InvalidSetting(
-            f"setting {PROBE!r}: {probe.name} was made of a model that shows no hidden states and knows only wordings: the "
-            "signal probe cannot be had from it. Use the signal question, or train a probe on a model that runs here."
+            f"setting {PROBE!r}: {probe.name} was trained on a model without hidden states and reads only the words of "
+            "questions, so it cannot measure the signal probe. Use the signal question, or train a probe on a model that runs "
+            "in this process."
         )

@@ -102,7 +102,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             config = AutoConfig.from_pretrained(source, trust_remote_code=False)
             layers = getattr(config.get_text_config(), "num_hidden_layers", 1)
             if not (isinstance(layers, int) and 1 <= layers <= _MOST_LAYERS):  # the library would make them, or take none
-                raise TypeError(f"its config.json tells of {layers!r:.40} layers, expected 1 to {_MOST_LAYERS:,}.")
+                raise TypeError(f"its config.json names {layers!r:.40} layers, expected 1 to {_MOST_LAYERS:,}.")
             if is_multimodal(config) and not tokenizer.chat_template:
                 tokenizer.chat_template = template(source)
             if settings.dtype == "auto":

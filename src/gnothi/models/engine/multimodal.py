@@ -52,8 +52,8 @@ def keep_text(model: Any, name: str) -> list[str]:
             hook.remove()
     if not said.same(tokens=TOKENS // 2):
         raise ModelUnavailable(
-            f"cannot load model {name!r}: a {type(model).__name__} reads a text in both directions, so no word has a "
-            "probability by those before it. Expected a language model that reads from left to right."
+            f"cannot load model {name!r}: a {type(model).__name__} reads a text in both directions, so a word has "
+            "no probability given only the words before it. Expected a language model that reads from left to right."
         )
     beside = dict(_unused(model, ran))
     _put(model, {path: _Absent(model) for path in beside})

@@ -42,7 +42,7 @@ def settle(file: Path, model: Any, name: str) -> None:
 
 def _refused(name: str, file: Path, what: str) -> ModelUnavailable:
     return ModelUnavailable(
-        f"cannot load model {name!r}: {file.name} {what}, which transformers passes over, so another model would answer. Use "
+        f"cannot load model {name!r}: {file.name} {what}, which transformers ignores, so a different model would answer. Use "
         "the model's folder in transformers format, or llama.cpp's server (openai:NAME)."
     )
 

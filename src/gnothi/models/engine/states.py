@@ -70,7 +70,8 @@ class StateHooks:
         """The place a spec means. The default layer is the middle one, ``layers // 2 - 1`` (at least 0)."""
         if self._layers is None:
             raise UsageError(
-                f"hidden states: {self._name} offers none ({self._reason}); use a signal that needs only text, as consistency."
+                f"hidden states: {self._name} offers none ({self._reason}); use a signal that needs only text, such as "
+                "consistency."
             )
         count = len(self._layers)
         if spec.layer is None:

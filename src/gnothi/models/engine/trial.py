@@ -275,8 +275,8 @@ class _Trial:
         part = network.plain(beginning)[0]
         if not close(part[0], whole[0, : len(beginning)], is_single(network.model)):
             raise ModelUnavailable(
-                f"the {type(network.model).__name__} is no causal language model: what it says at a token changes with the "
-                "tokens behind it. Expected a model that goes on from a text, as decoders do."
+                f"the {type(network.model).__name__} is not a causal language model: its output at a token changes with the "
+                "tokens after it. Expected a decoder, which continues a text."
             )
 
     def _look_at_layers(self) -> None:

@@ -238,7 +238,7 @@ class Client:
             return _Failed(f"HTTP {status}, {said}", wait=asked_to_wait(headers), kind=kind)
         if status in (401, 403) and not (status == 403 and refused_field(refused, body)):
             return ModelUnavailable(
-                f"{where} does not let us in (HTTP {status}): {sentence} Check the key{self._key_from}; a server that wants it "
+                f"{where} denies access (HTTP {status}): {sentence} Check the key{self._key_from}; a server that wants it "
                 "in another header than Authorization takes <--set model.headers=NAME=VARIABLE>."
             )
         if status in (404, 405) and not (body and UNBEARABLE.search(said)):

@@ -44,7 +44,7 @@ def credentials(model: str, settings: RemoteSettings) -> Credentials:
     key = os.environ.get(server.key, "").strip() if server.key else ""
     if not (key.isascii() and key.isprintable()):  # said here: who sends it would repeat it
         raise InvalidSetting(
-            f"the key in the environment variable {server.key} holds a line break or a letter that no key has. "
+            f"the key in the environment variable {server.key} holds a line break or a character that no key has. "
             "Copy it again, on one line."
         )
     given, query = settings.values("headers"), settings.values("query")

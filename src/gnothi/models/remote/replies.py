@@ -86,7 +86,7 @@ def _texts(value: object) -> str:
     return ""
 
 
-WITHHELD = "the server withheld the reply: its content filter stepped in. Ask differently, or another model."
+WITHHELD = "the server withheld the reply: its content filter blocked it. Word the question differently, or use another model."
 _FILTERS = frozenset(
     {"content_filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii"}
     | {"guardrail_intervened", "sensitive", "refusal"}

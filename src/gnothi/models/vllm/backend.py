@@ -305,7 +305,7 @@ class VLLMBackend(ContinuousBackend):
             raise UsageError(f"hidden states: {self.name} gives none, for {self._no_states}.")
         if spec.position == "fed_eos" and not self._eos:
             raise UsageError(
-                f"hidden states at a fed end of sequence: {self.name} has no end-of-sequence token. "
+                f"hidden states at the end of a sequence: {self.name} has no end-of-sequence token. "
                 "Use a signal without hidden states, such as perplexity (in Python: StateSpec(position='predicting'))."
             )
         key = StateSpec(spec.layer, spec.site)

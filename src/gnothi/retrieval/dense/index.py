@@ -273,5 +273,5 @@ def check_weights(path: Path, manifest: store.Manifest) -> None:
         raise IndexUnavailable(
             f"the vectors of the index {path} were made by other weights than {manifest.encoder!r} has now (fingerprints "
             f"{manifest.fingerprint[:12]} and {now[:12]}): they cannot be compared. Put the earlier weights back, or remove "
-            f"{path / store.FOLDER} and run `gnothi index embed {path} <--encoder MODEL>`."
+            f"{path / store.FOLDER} and run `gnothi index embed {path} --encoder MODEL`."
         )

@@ -25,7 +25,8 @@ from gnothi.typed import typed
 from gnothi.version import __version__
 
 FOLDER = "dense"
-KIND = Kind("gnothi-dense", 1, "dense part", "the dense part of an index", "gnothi index embed {0} --encoder MODEL")
+_EMBED = "gnothi index embed PATH --encoder MODEL"
+KIND = Kind("gnothi-dense", 1, "dense part", "the dense part of an index", _EMBED, f"Remove that folder, then run `{_EMBED}`.")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rows (row INTEGER PRIMARY KEY, id TEXT UNIQUE, digest BLOB);
 CREATE INDEX IF NOT EXISTS by_digest ON rows (digest);
@@ -75,14 +76,14 @@ def read_manifest(index: Path) -> Manifest | None:
     except OSError as error:
         raise damaged(folder, str(error)) from None
     except MALFORMED as error:
-        raise damaged(folder, f"its manifest says what it cannot say ({error})") from None
+        raise damaged(folder, f"its manifest is not valid ({error})") from None
     return found
 
 
 def damaged(folder: Path, what: str) -> IndexUnavailable:
     return IndexUnavailable(
         f"the vectors in {folder} are damaged: {what}. Remove that folder, then run "
-        f"`gnothi index embed {folder.parent} <--encoder MODEL>`."
+        f"`gnothi index embed {folder.parent} --encoder MODEL`."
     )
 
 

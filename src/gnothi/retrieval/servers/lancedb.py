@@ -56,8 +56,8 @@ class Table(Place):
         scheme, mark, rest = self.server.partition("://")
         if mark and "@" in rest.partition("/")[0]:
             raise InvalidSetting(
-                "an address with keys: runs note the name of their index. Put them into the environment variables "
-                f"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; expected an address as {scheme}://BUCKET/FOLDER."
+                f"the address of an index: got one with keys, which runs would record; expected {scheme}://BUCKET/FOLDER. Put "
+                "the keys into the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
         if not mark and (self.endpoint or self.region):
             raise InvalidSetting(

@@ -181,8 +181,8 @@ def tables(argument: str) -> list[Table]:
             ) from None
         if parts.get("password") and not argument.endswith(FILE):
             raise InvalidSetting(
-                "an address with a password: runs note the name of their index. Put the password into the environment variable "
-                "PGPASSWORD or into ~/.pgpass, or the address into a file: postgres:FILE.toml."
+                "the address of an index: got one with a password, which runs would record. Put the password into the "
+                "environment variable PGPASSWORD or into ~/.pgpass, or the address into a file: postgres:FILE.toml."
             )
     return found
 

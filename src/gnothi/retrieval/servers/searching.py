@@ -43,9 +43,9 @@ class Waits:
         """Raises InvalidSetting."""
         for name in ("timeout", "connections"):
             if not getattr(self, name) > 0:
-                raise InvalidSetting(f"{name} of a server: got {getattr(self, name)}, expected more than 0.")
+                raise InvalidSetting(f"setting {name!r} of a server: got {getattr(self, name)}, expected more than 0.")
         if not self.patience >= 0:
-            raise InvalidSetting(f"patience with a server: got {self.patience}, expected 0 or more seconds.")
+            raise InvalidSetting(f"setting 'patience' of a server: got {self.patience}, expected 0 or more seconds.")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Place:
         """Raises InvalidSetting, also where vectors are searched and nobody says what makes them of questions."""
         for name in (self.noun, "id", "text"):
             if not getattr(self, name).strip(". "):
-                raise InvalidSetting(f"{name} of {self.noun}: got {getattr(self, name)!r}, expected a name.")
+                raise InvalidSetting(f"setting {name!r} of the index: got {getattr(self, name)!r}, expected a name.")
         if self.by != "words" and not (self.encoder and self.vectors):
             raise InvalidSetting(
                 f'by = "{self.by}": got no encoder for questions. Name that of {self.vectors!r}, which holds the vectors: '
@@ -93,10 +93,10 @@ def check_address(server: str, expected: str, secret: str) -> None:
     except ValueError:
         known = False
     if not known or parts.query or parts.fragment:
-        raise InvalidSetting(f"the address of a server: got one that is none. Expected {expected}.")
+        raise InvalidSetting(f"the address of a server: got one that cannot be read. Expected {expected}.")
     if parts.password is not None:
         raise InvalidSetting(
-            "an address with a password: it would be written into the notes of runs. Put the password into the environment "
+            "the address of an index: got one with a password, which runs would record. Put the password into the environment "
             f"variable {secret}."
         )
 

@@ -181,8 +181,8 @@ class CollectingPairs(Collecting):
             if not set(question.answers) & set(question.choices):
                 raise InvalidInput(
                     f"question {question.id!r}: got {len(question.choices)} choices, the gold answer {question.answers[0]!r} "
-                    "not among them; expected a multiple-choice question: facts that lead to wrong choices are what a "
-                    "re-ranker is to tell from those that lead to the right one. Give a multiple-choice data set."
+                    "not among them; expected a multiple-choice question: a re-ranker learns to tell facts that lead to the "
+                    "right choice from facts that lead to a wrong one. Give a multiple-choice data set."
                 )
 
     def finish(self) -> list[Example]:

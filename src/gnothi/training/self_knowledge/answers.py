@@ -125,7 +125,7 @@ class Answers(Collecting):
     """The sampling for a list of questions, in a folder of its own that survives any interruption."""
 
     file, what = ANSWERS, "folder of sampled answers"
-    why = "without it there is no telling whether the model knows"
+    why = "it shows whether the model knows the answer"
 
     def __init__(
         self,
