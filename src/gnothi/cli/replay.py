@@ -140,5 +140,5 @@ def learn_gate(
     for what, kept in (("harm among answers taken from evidence", found.harm), ("errors among answers given", found.errors)):
         if kept is not None:
             held = f"{kept.wrong} of {kept.trusted} in the test"
-            click.echo(f"promised: {what} at most {kept.target_error:g}, with probability {1 - kept.epsilon:g} ({held})")
+            click.echo(f"guaranteed: {what} at most {kept.target_error:g}, with probability {1 - kept.epsilon:g} ({held})")
     click.echo(f"gate: {out}")

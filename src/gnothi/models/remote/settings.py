@@ -87,8 +87,8 @@ class RemoteSettings(CallCache):
     thinking: Thinking = field(
         default="off",
         metadata={
-            "help": "whether a model that can think before it answers does: off, on, or how much; what the replies show of it "
-            "counts, and it is told where a model thinks all the same"
+            "help": "whether the model thinks before it answers, if it can: off, on, or an effort; thoughts in replies are "
+            "counted, and a message says so if a model thinks although this is off"
         },
     )
     thinking_tokens: int = field(
