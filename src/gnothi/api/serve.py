@@ -13,7 +13,7 @@ from gnothi import methods as known
 from gnothi.api import given
 from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
-from gnothi.methods.roles import ALWAYS, AT_ONCE, GATED
+from gnothi.methods.roles import SERVED
 from gnothi.models import LAB
 from gnothi.session.default_method import default_method
 from gnothi.session.watch import Watch
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method
     from gnothi.retrieval.foreign import Searches
     from gnothi.serving.service import Service
-
-METHODS = (GATED, ALWAYS, AT_ONCE)
 
 
 def serve(
@@ -72,7 +70,7 @@ def serve(
         of_server.check_exposure()
     if named is None and not stdio and not request.settings.section(SETUPS):
         suits, _ = default_method(request.model or LAB, request.settings, request.calibration)
-        request = replace(request, methods=tuple(dict.fromkeys((suits, *METHODS))))
+        request = replace(request, methods=tuple(dict.fromkeys((suits, *SERVED))))
     setups = plans(request)
     for line in dict.fromkeys(line for plan in setups.values() for line in plan.told):
         watch.tell(line)

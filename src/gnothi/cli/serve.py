@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from gnothi.api.serve import METHODS
 from gnothi.cli import options
+from gnothi.methods.roles import SERVED
 from gnothi.serving.settings import ServerSettings
 
 _DEFAULT = ServerSettings()
@@ -21,7 +21,7 @@ _DEFAULT = ServerSettings()
     multiple=True,
     metavar="NAME[,NAME...]",
     help="Methods to offer, each as the model gnothi/NAME; see `gnothi list methods`. "
-    f"[default: {','.join(METHODS)}, with the default of `gnothi ask` first]",
+    f"[default: {','.join(SERVED)}, with the default of `gnothi ask` first]",
 )
 @options.sources(options.model, options.index, options.graph)
 @options.calibration

@@ -14,3 +14,5 @@ EVERY_SIGNAL = "panel"
 """Answers from memory, and measures every signal of it."""
 STAGES = "cascade"
 """Its gate is learnt; without one it retrieves always, and records what is known at each stage."""
+SERVED = (GATED, ALWAYS, AT_ONCE)
+"""Offered by a server for which no method is named."""
