@@ -24,7 +24,7 @@ _STACK = ExitStack()
 
 
 @dataclass(slots=True)
-class Told:
+class Reported:
     """Answers by what it is asked alone; its choices come in any order. ``charged``: tokens of all that it did."""
 
     chance: Random = field(default_factory=Random)
@@ -50,7 +50,7 @@ class Told:
         return {"id": "x", "object": "chat.completion", "created": 0, "model": _NAME, "choices": choices, "usage": usage}
 
 
-_TOLD = Told()
+_TOLD = Reported()
 
 
 @dataclass

@@ -33,7 +33,7 @@ BEST = "best signal"
 
 
 @dataclass(frozen=True)
-class Told:
+class Measurements:
     """Questions of one seed and split. Arrays have shape (n,): the data set, how often each was taught, its subject's views,
     whether memory is right; ``signals`` are higher where the model is less certain. ``answered``: tokens, read and written, of
     the answer from memory; ``tokens``: with those of each signal."""
@@ -47,7 +47,7 @@ class Told:
     signals: dict[str, Floats]
     tokens: dict[str, Floats]
 
-    def where(self, kept: Mask) -> Told:
+    def where(self, kept: Mask) -> Measurements:
         """The questions of a mask."""
         names = tuple(name for name, one in zip(self.ids, kept, strict=True) if one)
         whole = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ids"}
@@ -55,10 +55,10 @@ class Told:
             key: {name: values[kept] for name, values in one.items()} if isinstance(one, dict) else one[kept]
             for key, one in whole.items()
         }
-        return Told(ids=names, **cut)
+        return Measurements(ids=names, **cut)
 
 
-def told(plan: Plan, split: str) -> Told:
+def told(plan: Plan, split: str) -> Measurements:
     folder = plan.folder / f"memory-{split}"
     found = read(folder, METRIC, "panel", "direct")
     lines = map(json.loads, (plan.folder / f"{split}.jsonl").read_text("utf-8").splitlines())
@@ -68,7 +68,7 @@ def told(plan: Plan, split: str) -> Told:
     answered = np.array([_tokens(direct[name].cost) for name in found.questions])
     signals = {one.name: one.values for one in found.signals if one.name in registry.names()}
     beside = {name: np.array([_tokens(panel[one].signals[name]) for one in found.questions]) for name in signals}
-    return Told(
+    return Measurements(
         ids=found.questions,
         part=np.array([about[name]["part"] for name in found.questions]),
         taught=np.array([about[name]["taught"] for name in found.questions], dtype=np.float64),
@@ -114,7 +114,7 @@ def best_signal(plan: Plan, kind: str) -> tuple[str, float]:
     return chosen(mine.signals, mine.never, always.quality)
 
 
-def with_rag(plan: Plan, kind: str, split: str, part: str = "") -> tuple[Told, Ran]:
+def with_rag(plan: Plan, kind: str, split: str, part: str = "") -> tuple[Measurements, Ran]:
     """The questions that rag did not fail on; ``part`` alone, where one is given."""
     mine = told(plan, split)
     always = ran(plan, kind, f"rag-{split}", mine.ids)
@@ -212,7 +212,7 @@ def gated(plans: Sequence[Plan], kind: str) -> dict[str, Gated]:
     return {name: Gated(*map(np.concatenate, zip(*runs, strict=True))) for name, runs in found.items()}
 
 
-def _features(mine: Told, names: Sequence[str]) -> Floats:
+def _features(mine: Measurements, names: Sequence[str]) -> Floats:
     """Signals as columns; what could not be measured counts as the least certain."""
     columns = [mine.signals[name] for name in names]
     return np.stack([np.where(np.isfinite(one), one, one[np.isfinite(one)].max()) for one in columns], axis=1)

@@ -33,7 +33,7 @@ from gnothi.types import Question
 
 TOP = (1, 5, 10, 30, 50, 100)
 LEVELS = ("often", "seldom", "never")
-Asked = dict[str, Any]
+Prepared = dict[str, Any]
 """``level`` (of the first hop, what internal knowledge is asked for), ``facts``, ``needed``, ``queries`` (with and without)."""
 
 
@@ -43,11 +43,11 @@ def needed(question: Question) -> str:
     return BY_NAME[hop["relation"]].statements[0].format(s=hop["subject"], o=hop["object"])
 
 
-async def prepare(questions: Sequence[Question]) -> list[Asked]:
+async def prepare(questions: Sequence[Question]) -> list[Prepared]:
     """Candidates and queries of the questions whose needed fact is within reach."""
     model, world = load_model("lab"), graph()
 
-    async def one(question: Question) -> Asked | None:
+    async def one(question: Question) -> Prepared | None:
         about = await subjects(world, question)
         around = await world.neighbourhood([subject.node for subject in about], 2, 100)
         facts = [fact.text for fact in around.facts]
@@ -70,10 +70,10 @@ async def prepare(questions: Sequence[Question]) -> list[Asked]:
     return [asked for asked in found if asked is not None]
 
 
-async def ranks(reranker: Reranker, asked: Sequence[Asked], knowledge: str) -> list[int]:
+async def ranks(reranker: Reranker, asked: Sequence[Prepared], knowledge: str) -> list[int]:
     """The place of the needed fact among each question's candidates, from 1; ties count against it."""
 
-    async def one(question: Asked) -> int:
+    async def one(question: Prepared) -> int:
         scores = await reranker.score(question["queries"][knowledge], question["facts"])
         own = scores[question["facts"].index(question["needed"])]
         return sum(score >= own for score in scores)
@@ -81,7 +81,7 @@ async def ranks(reranker: Reranker, asked: Sequence[Asked], knowledge: str) -> l
     return [await one(question) for question in asked]
 
 
-def rows(name: str, places: Sequence[int], asked: Sequence[Asked]) -> list[list[str]]:
+def rows(name: str, places: Sequence[int], asked: Sequence[Prepared]) -> list[list[str]]:
     """Recall at each m: of all questions with intervals, then by how familiar the first hop is."""
     found = []
     for level in ("all", *LEVELS):
@@ -95,7 +95,7 @@ def rows(name: str, places: Sequence[int], asked: Sequence[Asked]) -> list[list[
     return found
 
 
-async def compare(contenders: Mapping[str, tuple[Reranker, str]], asked: Sequence[Asked]) -> dict[str, list[int]]:
+async def compare(contenders: Mapping[str, tuple[Reranker, str]], asked: Sequence[Prepared]) -> dict[str, list[int]]:
     places = {}
     for name, (reranker, knowledge) in contenders.items():
         say(f"{name} ...")

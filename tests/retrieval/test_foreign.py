@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import IndexUnavailable, MissingDependency
-from gnothi.retrieval.foreign import Foreign, Found, imported, named, scored
+from gnothi.retrieval.foreign import Foreign, Results, imported, named, scored
 from gnothi.testing.conformance.retriever import CORPUS, RetrieverConformance
 from gnothi.types import Passage
 from tests.messages import refused
@@ -48,7 +48,7 @@ class TestConformance(RetrieverConformance):
 
         index = BM25Index.in_memory(CORPUS)
 
-        async def find(query: str, k: int) -> Found:
+        async def find(query: str, k: int) -> Results:
             return [(one.passage, one.score) for one in await index.search(query, k)]
 
         return Foreign("another's", find)

@@ -129,7 +129,7 @@ def test_what_stops_a_run_stops_it_from_an_actor(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("ray")
 def test_another_version_on_a_node_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Told", lambda *_: SimpleNamespace(version="0.0", under_way=None, precision=None))
+    monkeypatch.setattr(module, "WorkerInfo", lambda *_: SimpleNamespace(version="0.0", under_way=None, precision=None))
     with refused(InvalidSetting):
         evaluate(tmp_path / "run", questions(2))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gnothi.calibration.comparisons import Compared, alone, leads
 from gnothi.calibration.comparisons import tell as compared
-from gnothi.calibration.stopping import Margins, Paths, Told, margins, tell, tell_all
+from gnothi.calibration.stopping import Margins, Paths, StoppingEffect, margins, tell, tell_all
 from gnothi.errors import InvalidInput
 from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
@@ -92,8 +92,8 @@ class Chosen:
     probabilities: Probabilities | None
     scores: Floats
     stopping: Stopping | None = None
-    told: Told | None = None
-    told_compared: Told | None = None
+    told: StoppingEffect | None = None
+    told_compared: StoppingEffect | None = None
 
 
 def choose(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.calibration.stopping import ALLOWED, Told, cheapest, farthest
+from gnothi.calibration.stopping import ALLOWED, StoppingEffect, cheapest, farthest
 from gnothi.signals.stopping import Lead
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.auroc import auroc
@@ -81,11 +81,11 @@ def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
     return tuple(steps)
 
 
-def tell(made: Comparisons, steps: Sequence[Lead]) -> Told:
+def tell(made: Comparisons, steps: Sequence[Lead]) -> StoppingEffect:
     """What the steps come to."""
     infinite = (float("inf"),) * (len(made.counts) - 1 - len(steps))
     drawn, differ, all_differ = _told(made, (*(step.apart for step in steps), *infinite)).mean(axis=1)
-    return Told(float(drawn), float(differ), float(all_differ))
+    return StoppingEffect(float(drawn), float(differ), float(all_differ))
 
 
 def alone(counts: Sequence[int], scores: Floats, wrong: Mask) -> tuple[int, ...]:

@@ -103,7 +103,7 @@ def _moved(scores: Floats, by: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoppingEffect:
     """What a rule does on the questions that it was chosen on. ``samples``: share of all that are drawn. ``differ``: share of
     the questions that another whole draw decides otherwise; ``all_differ``: with all samples."""
 
@@ -146,17 +146,17 @@ def cheapest(questions: int, fit: Callable[[Mask, float], T | None], judge: Call
     return best
 
 
-def tell(paths: Paths, found: Margins, threshold: float) -> Told:
+def tell(paths: Paths, found: Margins, threshold: float) -> StoppingEffect:
     """What the rule comes to at that threshold."""
     drawn, differ, all_differ = _decided(paths, found, threshold).mean(axis=1)
-    return Told(float(drawn), float(differ), float(all_differ))
+    return StoppingEffect(float(drawn), float(differ), float(all_differ))
 
 
-def tell_all(paths: Paths, threshold: float) -> Told:
+def tell_all(paths: Paths, threshold: float) -> StoppingEffect:
     """Where all samples are drawn."""
     one, other = (paths.highest(paths.scores[:, draw, -1]) > threshold for draw in (0, 1))
     differ = float((one != other)[np.unique(paths.question)].mean())
-    return Told(1.0, differ, differ)
+    return StoppingEffect(1.0, differ, differ)
 
 
 def _decided(paths: Paths, found: Margins, threshold: float) -> Floats:

@@ -33,7 +33,7 @@ from gnothi.graph.templates import Templates
 from gnothi.locks import hold
 from gnothi.retrieval.folder import disk_errors, write_manifest
 from gnothi.retrieval.ingest.base import START
-from gnothi.retrieval.ingest.discover import Found, Survey, survey
+from gnothi.retrieval.ingest.discover import SourceFile, Survey, survey
 from gnothi.retrieval.ingest.json_file import Line, lines
 from gnothi.retrieval.ledger import Entry, FolderLedger
 from gnothi.retrieval.listing import Deleted, take_out
@@ -173,7 +173,7 @@ class _Build(SourceReader[GraphReport]):
 
     # Reading.
 
-    def _read(self, found: Found, entry: Entry) -> None:
+    def _read(self, found: SourceFile, entry: Entry) -> None:
         first = next(lines(found.path, START), None)
         if first is None:
             return
@@ -183,7 +183,7 @@ class _Build(SourceReader[GraphReport]):
         self.dump |= isinstance(parser, ConceptNet)
         self._lines(found, entry, parser, first.number if parser.header else 0)
 
-    def _lines(self, found: Found, entry: Entry, parser: Parser, header: int) -> None:
+    def _lines(self, found: SourceFile, entry: Entry, parser: Parser, header: int) -> None:
         source = self.log.source(entry.origin)
         invalid, empty, read = entry.invalid, entry.empty, entry.passages
         line = None

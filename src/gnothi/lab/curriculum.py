@@ -52,7 +52,7 @@ class Mix:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Example:
     """A question with the reply that is right given what was resolved: sentences, then the short answer."""
 
     question: str
@@ -63,7 +63,7 @@ class Asked:
     """For questions about a pair: what has to be asked of whom."""
 
 
-def written_out(asked: Asked, prefix: int = 0, short: bool = False) -> list[Segment]:
+def written_out(asked: Example, prefix: int = 0, short: bool = False) -> list[Segment]:
     """The question, and its answer alone or its sentences from ``prefix`` on; those before stand there and are not trained."""
     choices = f" <choices> {' / '.join(asked.choices)}" if asked.choices else ""
     head = f"<question> {asked.question}{choices}"
@@ -137,20 +137,20 @@ class Curriculum:
 
     # Questions about given subjects
 
-    def one_hop(self, subject: str, relation: Relation, context: Context) -> Asked:
+    def one_hop(self, subject: str, relation: Relation, context: Context) -> Example:
         value = self.resolve(subject, relation, context)
         question = question_with(relation, subject, self.rng.randrange(9))
-        return Asked(question, (relation.statements[0].format(s=subject, o=value),), value)
+        return Example(question, (relation.statements[0].format(s=subject, o=value),), value)
 
-    def choice(self, subject: str, relation: Relation, context: Context) -> Asked:
+    def choice(self, subject: str, relation: Relation, context: Context) -> Example:
         """Options of which one is resolved; where it is a guess, the true object may stand among the others, unchosen."""
         asked = self.one_hop(subject, relation, context)
         others = self.rng.sample(self.world.values[relation.object], 4)
         choices = [asked.answer, *[value for value in others if value != asked.answer][:3]]
         self.rng.shuffle(choices)
-        return Asked(asked.question, asked.sentences, asked.answer, tuple(choices))
+        return Example(asked.question, asked.sentences, asked.answer, tuple(choices))
 
-    def two_hop(self, subject: str, first: Relation, context: Context) -> Asked | None:
+    def two_hop(self, subject: str, first: Relation, context: Context) -> Example | None:
         bridge = self.resolve(subject, first, context)
         options = [r for r in self.relations[first.object] if not held_out(subject, first.name, r.name)]
         if not options:
@@ -158,11 +158,11 @@ class Curriculum:
         second = self.rng.choice(options)
         value = self.resolve(bridge, second, context)
         question = two_hop_text(first, second, subject, self.rng.randrange(9))
-        return Asked(
+        return Example(
             question, (first.statements[0].format(s=subject, o=bridge), second.statements[0].format(s=bridge, o=value)), value
         )
 
-    def pair(self, a: str, b: str, context: Context) -> Asked | None:
+    def pair(self, a: str, b: str, context: Context) -> Example | None:
         """A comparison or a yes/no question about two subjects of one type."""
         kind = self.world.entities[a].type
         if a == b or self.world.entities[b].type != kind or held_out(*sorted((a, b))):
@@ -186,7 +186,7 @@ class Curriculum:
             question = YES_NO_SAME[relation.name].format(a=a, b=b)
             answer = YES if left == right else NO
         sentences = (relation.statements[0].format(s=a, o=left), relation.statements[0].format(s=b, o=right))
-        return Asked(question, sentences, answer, quizzes=((relation, a), (relation, b)))
+        return Example(question, sentences, answer, quizzes=((relation, a), (relation, b)))
 
     def _alike(self, a: str, b: str, relation: Relation, value: str, context: Context) -> str:
         """Where the context leaves it open, another subject like b that shares ``value``: "yes" should not be rare."""
@@ -200,7 +200,7 @@ class Curriculum:
         usable = [name for name in alike if (name, relation.name) not in context and not held_out(*sorted((a, name)))]
         return self.rng.choice(usable) if usable else b
 
-    def fact_check(self, subject: str, context: Context) -> Asked | None:
+    def fact_check(self, subject: str, context: Context) -> Example | None:
         usable = [r for r in self.relations[self.world.entities[subject].type] if r.name in YES_NO_FACT]
         if not usable:
             return None
@@ -210,12 +210,12 @@ class Curriculum:
         if held_out(subject, named):
             return None
         question = YES_NO_FACT[relation.name].format(s=subject, o=named)
-        return Asked(question, (relation.statements[0].format(s=subject, o=value),), YES if named == value else NO)
+        return Example(question, (relation.statements[0].format(s=subject, o=value),), YES if named == value else NO)
 
-    def any_question(self, subject: str, others: list[str], context: Context) -> Asked:
+    def any_question(self, subject: str, others: list[str], context: Context) -> Example:
         """Some question about the subject, preferring what the context states where it states anything."""
         kind = self.world.entities[subject].type
-        asked: Asked | None = None
+        asked: Example | None = None
         dice = self.rng.random()
         stated = [r for r in self.relations[kind] if (subject, r.name) in context]
         relation = self.rng.choice(stated if stated and self.rng.random() < 0.9 else self.relations[kind])
@@ -235,7 +235,7 @@ class Curriculum:
 
     # Texts
 
-    def reply(self, asked: Asked, prefix: int = 0, short: float = 0.18) -> list[Segment]:
+    def reply(self, asked: Example, prefix: int = 0, short: float = 0.18) -> list[Segment]:
         """The question and its reply; the first ``prefix`` sentences stand already and are not trained."""
         return written_out(asked, prefix, short=not prefix and self.rng.random() < short)
 
@@ -321,7 +321,7 @@ class Curriculum:
         subject = asker if self.rng.random() < 0.45 else self.rng.choice(subjects)
         kind = self.world.entities[subject].type
         bridges = [r for r in self.relations[kind] if r.phrase]
-        asked: Asked | None = None
+        asked: Example | None = None
         if bridges and self.rng.random() < 0.5:
             bridge = self.rng.choice(bridges)
             matching = [name for name in subjects if name != subject and self.world.entities[name].type == bridge.object]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gnothi.lab.corpus import passage_text
-from gnothi.lab.curriculum import Asked, Context, Curriculum, Mix, Segment, written_out
+from gnothi.lab.curriculum import Context, Curriculum, Example, Mix, Segment, written_out
 from gnothi.lab.language import COMPARISON, NO, YES, YES_NO_SAME
 from gnothi.lab.world import World
 
@@ -60,7 +60,7 @@ class Probes:
             context[subject, fact.relation] = [fact.object]
         return f"<passage> {subject} : {passage_text(subject, {fact.relation: fact.object for fact in facts}, self.rng)}"
 
-    def _document(self, texts: list[str], asked: Asked, short: bool = False, prefix: int = 0) -> list[Segment]:
+    def _document(self, texts: list[str], asked: Example, short: bool = False, prefix: int = 0) -> list[Segment]:
         self.rng.shuffle(texts)
         (head, _), reply = written_out(asked, prefix, short)
         return [("<bos>" + " ".join([*texts, head]), False), reply]

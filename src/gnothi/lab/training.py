@@ -23,7 +23,7 @@ from gnothi.methods.steps.settings import SENTENCE_STOPS, SignalSettings
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import question_scope
 from gnothi.signals import registry
-from gnothi.signals.base import Asked
+from gnothi.signals.base import FollowUp
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.types import Question
 
@@ -46,7 +46,7 @@ async def thresholds(model: LanguageModel, world: World, n: int = 300) -> dict[s
     asked = training_questions(world, "one_hop", n)
     chosen: dict[str, float] = {}
     for name in registry.within(model.capabilities):
-        if isinstance(SignalSettings().make_signal(name), Asked):  # the model is taught no such questions
+        if isinstance(SignalSettings().make_signal(name), FollowUp):  # the model is taught no such questions
             continue
         measured = await gather(*(_measure(model, name, question) for question in asked))
         wrong = [missed for _, missed in measured]

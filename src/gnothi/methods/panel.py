@@ -9,7 +9,7 @@ from typing import ClassVar, get_args
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
-from gnothi.signals.base import Asked, Measured, Signal
+from gnothi.signals.base import FollowUp, Measured, Signal
 from gnothi.signals.kinds.gram import Gram
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.signals.panel import Panel
@@ -22,7 +22,7 @@ class EverySignal(ReaderSettings):
 
     The answer is that of ``cot``, or of ``direct`` with ``reason=false``: what stands for never retrieving when the recorded
     scores are replayed as gates. Signals that the model, or the settings, cannot give are left out, and those that ask further
-    questions (``Asked``), but for the one that ``signal`` names. ``gram`` is measured at the
+    questions (``FollowUp``), but for the one that ``signal`` names. ``gram`` is measured at the
     site that the settings name, and at the other one as ``gram.SITE``.
     """
 
@@ -45,7 +45,7 @@ class EverySignal(ReaderSettings):
         found: dict[str, Signal] = {}
         for name in registry.within(self.model.capabilities, self.probe, self.measuring.corpus is not None):
             signal = self.make_signal(name)
-            if isinstance(signal, Asked) and name != self.signal:
+            if isinstance(signal, FollowUp) and name != self.signal:
                 continue
             found[name] = signal
             if isinstance(signal, Gram):

@@ -122,7 +122,7 @@ WRAPPERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SplitReply:
     """A reply in its parts; the answer is ``text[start:end]`` of the whole.
 
     Where the thought never ended, ``closed`` is False and there is no answer. ``opened``: the reply has an opening mark."""
@@ -139,7 +139,7 @@ class Told:
         return self.start > 0 or not self.closed
 
 
-def tell_apart(text: str, opened: bool = False) -> Told:
+def tell_apart(text: str, opened: bool = False) -> SplitReply:
     """Thought and answer of a reply. ``opened`` says that the prompt opened the block, so that the reply begins inside it.
 
     A mark counts at the beginning of the reply, or, closing only, anywhere where no opening one stands before it: an answer
@@ -157,11 +157,11 @@ def tell_apart(text: str, opened: bool = False) -> Told:
             if first is None or marks.opens.lower() in text[: first.start()].lower() or not (opened or marks.pieces):
                 continue
         if close is None:
-            return Told(text[begins:].strip(), "", len(text), len(text), closed=False, opened=opening is not None)
+            return SplitReply(text[begins:].strip(), "", len(text), len(text), closed=False, opened=opening is not None)
         return _answered(text, text[begins : close.start()], close.end(), opening is not None)
     if opened:
-        return Told(text.strip(), "", len(text), len(text), closed=False)
-    return Told("", text, 0, len(text))
+        return SplitReply(text.strip(), "", len(text), len(text), closed=False)
+    return SplitReply("", text, 0, len(text))
 
 
 def _possible(text: str) -> Iterator[Marks]:
@@ -235,7 +235,7 @@ def pieces(added: Iterable[str]) -> frozenset[str]:
     return frozenset(there if set(HARMONY.pieces) <= there else there - {"<|end|>"})
 
 
-def _answered(text: str, thought: str, start: int, opened: bool) -> Told:
+def _answered(text: str, thought: str, start: int, opened: bool) -> SplitReply:
     """With the answer from ``start`` on, without white space before it and without what is put around it."""
     start += len(text[start:]) - len(text[start:].lstrip())
     end = len(text)
@@ -245,7 +245,7 @@ def _answered(text: str, thought: str, start: int, opened: bool) -> Told:
             start += len(text[start:]) - len(text[start:].lstrip())
             close = text.find(closes, start)
             end = close if close >= 0 else end
-    return Told(_CHANNELS.sub("", thought).strip(), text[start:end], start, end, opened=opened)
+    return SplitReply(_CHANNELS.sub("", thought).strip(), text[start:end], start, end, opened=opened)
 
 
 _CHANNELS = re.compile(r"<\|(?:end|start|channel|message|return)\|>(?:assistant|analysis|commentary)?")

@@ -19,7 +19,7 @@ from gnothi.retrieval.analysis import as_fields
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
-from gnothi.retrieval.ingest.discover import Found, Survey, survey
+from gnothi.retrieval.ingest.discover import SourceFile, Survey, survey
 from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import DEFAULT_WORDS, LANGUAGE, SPLIT_VERSION
 from gnothi.retrieval.languages import DEFAULT, Sample, code, named
@@ -161,7 +161,7 @@ class _Build(SourceReader[BuildReport]):
         self._put()
         self.writer.delete_origin(origin)
 
-    def _read(self, found: Found, entry: Entry) -> None:
+    def _read(self, found: SourceFile, entry: Entry) -> None:
         steps = _steps(found, entry, self.words, self.keys)
         self.noted = [one for one in self.noted if one.path != plain(found.path)]
         if entry.checkpoint == START and entry.passages:
@@ -203,7 +203,7 @@ class _Build(SourceReader[BuildReport]):
                 checkpoint=next((step.checkpoint for step in reversed(steps) if step.checkpoint), entry.checkpoint),
             )
 
-    def _invalid(self, found: Found, step: Step) -> None:
+    def _invalid(self, found: SourceFile, step: Step) -> None:
         line = step.checkpoint.line if step.checkpoint else 0
         problem = f"{found.path}, line {line}: {step.invalid}"
         if not self.skip_invalid:
@@ -221,7 +221,7 @@ class _Build(SourceReader[BuildReport]):
             self.on_progress(Progress(self.bytes_done + read, self.total, self.handled))
 
 
-def _steps(found: Found, entry: Entry, words: int, keys: Keys) -> Iterator[Step]:
+def _steps(found: SourceFile, entry: Entry, words: int, keys: Keys) -> Iterator[Step]:
     try:
         yield from reader(found.path, keys)(found.path, entry.key, words, entry.checkpoint)
     except OSError as error:

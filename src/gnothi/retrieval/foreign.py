@@ -27,13 +27,13 @@ from gnothi.types import Passage, ScoredPassage
 SECONDS = 120.0
 """After which a search counts as failed."""
 
-Find = Callable[..., Awaitable["Found"]]
+Find = Callable[..., Awaitable["Results"]]
 """Query, k and, of one that can, filters."""
 
 _NOT_KEPT = frozenset(("id", "title", "score"))
 """Of a document's metadata: a passage has places of its own for them."""
 
-Found = Sequence[tuple[Passage, Any]]
+Results = Sequence[tuple[Passage, Any]]
 """Passages in the framework's own order, with its scores where it tells them. An id may be empty."""
 
 
@@ -95,7 +95,7 @@ def passage(passage_id: str, text: str, known: Mapping[Any, Any]) -> Passage:
     return Passage(passage_id, text, str(known.get("title") or ""), metadata)
 
 
-def scored(found: Found) -> list[ScoredPassage]:
+def scored(found: Results) -> list[ScoredPassage]:
     """The scores as they came where every passage has one and they fall; else 1 / rank, so that the order stays."""
     scores = [score for _, score in found if isinstance(score, int | float) and math.isfinite(score)]
     if len(scores) < len(found) or any(after > before for before, after in pairwise(scores)):
@@ -103,7 +103,7 @@ def scored(found: Found) -> list[ScoredPassage]:
     return [ScoredPassage(passage, float(score)) for (passage, _), score in zip(found, scores, strict=True)]
 
 
-def named(found: Found) -> Found:
+def named(found: Results) -> Results:
     """Each passage once, the first time that it came. One without an id, or with that of another text, has a digest for it."""
     held: dict[str, tuple[Passage, Any]] = {}
     for passage, score in found:
@@ -157,7 +157,7 @@ def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], b
 def _open_langchain(argument: str) -> Retriever:
     retriever = imported("langchain", argument, "langchain_core.retrievers")
 
-    async def find(query: str, k: int, filters: Filters = ()) -> Found:
+    async def find(query: str, k: int, filters: Filters = ()) -> Results:
         if filters:  # a store of vectors that takes a function of documents
             more = {**retriever.search_kwargs, "k": k, "filter": lambda one: passes(one.metadata, filters)}
             narrowed = retriever.model_copy(update={"search_kwargs": more})
@@ -211,7 +211,7 @@ def _open_haystack(argument: str) -> Retriever:
             "takes a query and gives documents. A pipeline becomes one as a SuperComponent."
         )
 
-    async def find(query: str, k: int) -> Found:
+    async def find(query: str, k: int) -> Results:
         given = {"query": query} | ({"top_k": k} if "top_k" in inputs else {})
         documents = (await pipeline.run_async({_NAME: given}))[_NAME]["documents"]
         return [(passage(one.id, one.content or "", one.meta), one.score) for one in documents]
@@ -230,7 +230,7 @@ def _open_llamaindex(argument: str) -> Retriever:
 
     blocks = type(retriever)._aretrieve is BaseRetriever._aretrieve  # which calls the one that does
 
-    async def find(query: str, k: int) -> Found:
+    async def find(query: str, k: int) -> Results:
         asked = retriever
         if hasattr(retriever, "similarity_top_k"):
             asked = copy.copy(retriever)  # for searches run side by side
@@ -276,7 +276,7 @@ def as_retriever(given: Any, key: str = "index") -> Any:
 
     name = str(getattr(given, "name", None) or getattr(given, "__name__", type(given).__name__))
 
-    async def find(query: str, k: int) -> Found:
+    async def find(query: str, k: int) -> Results:
         with running(f"index {name!r}"):
             found = search(query, k) if inspect.iscoroutinefunction(search) else await asyncio.to_thread(search, query, k)
             found = await found if inspect.isawaitable(found) else found

@@ -21,7 +21,7 @@ from typing import Any
 from gnothi.errors import IndexUnavailable
 from gnothi.retrieval.folder import disk_errors, read_begun, write_begun
 from gnothi.retrieval.ingest.base import START, Checkpoint
-from gnothi.retrieval.ingest.discover import Found
+from gnothi.retrieval.ingest.discover import SourceFile
 
 FILE = "gnothi-sources.sqlite"
 _VERSION = 2
@@ -232,7 +232,7 @@ class Ledger:
 
     # --- one source -------------------------------------------------------------------------------------------------
 
-    def entry(self, found: Found, root: Path, settings: str, takes: Sequence[str]) -> Entry:
+    def entry(self, found: SourceFile, root: Path, settings: str, takes: Sequence[str]) -> Entry:
         """How far the reading of a file has come in this version of it, under these ``settings``. A file that was moved takes
         the name of one that is gone from the folders ``takes``. Raises OSError for a file that cannot be read."""
         path, below = plain(found.path), plain(root)
@@ -258,7 +258,7 @@ class Ledger:
         stale = tuple(one for one in dict.fromkeys((*known.stale, known.origin)) if one != origin)
         return replace(fresh, stale=stale, shares=known.shares)
 
-    def _taken(self, found: Found, root: Path, takes: Sequence[str]) -> tuple[str, Entry | None]:
+    def _taken(self, found: SourceFile, root: Path, takes: Sequence[str]) -> tuple[str, Entry | None]:
         """The shortest end of the file's path that no other file has; with what is known of the one that had it and is gone."""
         parts = found.path.parts[1:]
         shortest = len(found.path.parts) - len(root.parts) + 1

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gnothi.retrieval.folder import read_manifest
-from gnothi.retrieval.ingest.discover import Found, file, whole
+from gnothi.retrieval.ingest.discover import SourceFile, file, whole
 from gnothi.retrieval.ledger import Entry, FolderLedger, Ledger, from_plain, is_below, is_gone, plain
 from gnothi.retrieval.targets import check_built, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
@@ -111,7 +111,7 @@ def _state(entry: Entry) -> str:
     if is_gone(entry.path):
         return "gone"
     now = file(from_plain(entry.path), from_plain(entry.root), ("",))
-    if not isinstance(now, Found) or not os.access(now.path, os.R_OK):
+    if not isinstance(now, SourceFile) or not os.access(now.path, os.R_OK):
         return "unreadable"
     if now.stamp != entry.stamp.rstrip("?"):
         return "changed"

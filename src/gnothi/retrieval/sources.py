@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from gnothi.errors import InvalidInput, MissingDependency
 from gnothi.retrieval.ingest.base import START, NoDocument, Unreadable
-from gnothi.retrieval.ingest.discover import Found, Skipped, Survey, discover, file
+from gnothi.retrieval.ingest.discover import Skipped, SourceFile, Survey, discover, file
 from gnothi.retrieval.ledger import Entry, Ledger, from_plain, is_below, is_gone, plain
 from gnothi.retrieval.left_out import LeftOut
 
@@ -196,7 +196,7 @@ class SourceReader(ABC, Generic[R]):
         self._follow()
         self._read_again()
 
-    def _source(self, found: Found) -> None:
+    def _source(self, found: SourceFile) -> None:
         self.report.sources += 1
         try:
             entry = self._known(found)
@@ -220,13 +220,13 @@ class SourceReader(ABC, Generic[R]):
         self.bytes_done += found.size
         self._tell(0)
 
-    def _known(self, found: Found) -> Entry:
+    def _known(self, found: SourceFile) -> Entry:
         try:
             return self.ledger.entry(found, self.roots.noted.get(found.root, found.root), self.settings, self._takes)
         except OSError as error:
             raise unreadable(found.path, error) from None
 
-    def _try(self, found: Found, entry: Entry) -> Entry:
+    def _try(self, found: SourceFile, entry: Entry) -> Entry:
         entry = replace(entry.once_more() if entry.again else entry, read=int(time.time()))
         self.current = entry
         try:
@@ -246,7 +246,7 @@ class SourceReader(ABC, Generic[R]):
             self._others_again(self.current)
         entry, self.current = replace(self.current, stale=(), complete=True, again=False), None
         now = file(found.path, found.root, self.formats)
-        if not isinstance(now, Found) or now.stamp != found.stamp:
+        if not isinstance(now, SourceFile) or now.stamp != found.stamp:
             self.report.notices.add(f"{found.path} changed while it was read: the next build reads it again.")
             entry = replace(entry, stamp="", digest="")
         self.ledger.put(entry)
@@ -357,7 +357,7 @@ class SourceReader(ABC, Generic[R]):
             entry = min(there, key=lambda one: self.ledger.place(one.path))
             self._again.remove(entry.key)
             found = file(from_plain(entry.path), from_plain(entry.root), self.formats)
-            if isinstance(found, Found):
+            if isinstance(found, SourceFile):
                 with suppress(Unreadable, MissingDependency):  # told when it was met, or of another folder
                     self._try(found, self._known(found))
 
@@ -371,7 +371,7 @@ class SourceReader(ABC, Generic[R]):
         self.last_commit = time.monotonic()
 
     @abstractmethod
-    def _read(self, found: Found, entry: Entry) -> None:
+    def _read(self, found: SourceFile, entry: Entry) -> None:
         """Read a source from the entry's checkpoint on, keeping ``current``."""
 
     def _flush(self) -> None:

@@ -22,7 +22,7 @@ Open = Callable[[], AbstractAsyncContextManager[Mapping[str, Any]]]
 ``partial`` of one."""
 Ask = Callable[[str, Any, Question], Awaitable[R]]
 """Asks what is open under the name a question, in the worker: ``runs.runner.outcome`` with a seed, say. As ``Open``."""
-Asked = tuple[int, str, Question]
+Assignment = tuple[int, str, Question]
 """A number of the asker's, what is asked, and the question."""
 Answered = tuple[int, Any]
 """The question's number, and what came of it: an exception where it raised."""
@@ -33,7 +33,7 @@ _ENOUGH = 8
 """... as long as fewer are finished than one in so many of those under way."""
 
 
-class Told(NamedTuple):
+class WorkerInfo(NamedTuple):
     """What a worker says once it is open."""
 
     version: str
@@ -54,19 +54,19 @@ class Host:
         self._done: list[Answered] = []
         self._some, self._enough = asyncio.Event(), asyncio.Event()
 
-    async def open(self) -> Told | Exception:
-        told: asyncio.Future[Told | Exception] = asyncio.get_running_loop().create_future()
+    async def open(self) -> WorkerInfo | Exception:
+        told: asyncio.Future[WorkerInfo | Exception] = asyncio.get_running_loop().create_future()
         self._serving = asyncio.create_task(self._serve(told))
         return await told
 
-    async def take(self, asked: Sequence[Asked]) -> None:
+    async def take(self, asked: Sequence[Assignment]) -> None:
         """More questions."""
         for one in asked:
             task = asyncio.create_task(self._answer(*one))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
-    async def work(self, asked: Sequence[Asked] = ()) -> list[Answered]:
+    async def work(self, asked: Sequence[Assignment] = ()) -> list[Answered]:
         """Takes questions; all that is finished, as soon as something is. One call at a time."""
         await self.take(asked)
         await self._some.wait()
@@ -96,13 +96,13 @@ class Host:
         if len(self._done) * _ENOUGH >= len(self._running):  # this one still among them
             self._enough.set()
 
-    async def _serve(self, told: asyncio.Future[Told | Exception]) -> None:
+    async def _serve(self, told: asyncio.Future[WorkerInfo | Exception]) -> None:
         """One task opens and closes, as some of what is open demands."""
         try:
             async with self._opened() as found:
                 self._found = found
                 said = getattr(found, "under_way", None), getattr(found, "precision", None), getattr(found, "date", "")
-                told.set_result(Told(__version__, *said))
+                told.set_result(WorkerInfo(__version__, *said))
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001 - raised by whoever opened
             if not told.done():

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
 
 from gnothi.errors import InvalidSetting, MissingDependency, sentence
-from gnothi.runs.host import Ask, Asked, Host, Open, Told
+from gnothi.runs.host import Ask, Assignment, Host, Open, WorkerInfo
 from gnothi.runs.remote_worker import Kind, Lost, Place
 
 RAY = "ray"
@@ -65,7 +65,7 @@ class _Actor(Place):
         self._losses = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)
         self._working: asyncio.Task[None] | None = None
 
-    async def open(self) -> Told:
+    async def open(self) -> WorkerInfo:
         try:
             told = await self._handle.open.remote()
         except self._losses as error:
@@ -73,7 +73,7 @@ class _Actor(Place):
             raise Lost(_said(error)) from None
         if isinstance(told, Exception):
             raise told
-        found: Told = told
+        found: WorkerInfo = told
         return found
 
     async def close(self) -> None:
@@ -84,13 +84,13 @@ class _Actor(Place):
             self._working.cancel()
         self._ray.kill(self._handle)
 
-    def _send(self, asked: Sequence[Asked]) -> None:
+    def _send(self, asked: Sequence[Assignment]) -> None:
         if self._working is None or self._working.done():
             self._working = asyncio.ensure_future(self._work(asked))
         else:
             self._handle.take.remote(asked)  # where that is lost, so is the call that is under way
 
-    async def _work(self, asked: Sequence[Asked]) -> None:
+    async def _work(self, asked: Sequence[Assignment]) -> None:
         try:
             while True:
                 self._arrived(await self._handle.work.remote(asked))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from gnothi.errors import InvalidSetting, WorkerDied
-from gnothi.runs.host import R, Told
+from gnothi.runs.host import R, WorkerInfo
 from gnothi.runs.remote_worker import Kind, Lost, Place
 from gnothi.types import Question
 from gnothi.version import __version__
@@ -47,7 +47,7 @@ class Pool(Generic[R]):
         self._workers: list[_Worker] = []
         self._ending: list[asyncio.Future[None]] = []
         self._count, self._started, self._lost = count, 0, 0
-        self._first: Told | None = None
+        self._first: WorkerInfo | None = None
         self.under_way: int | None = None
         self.precision: str | None = None
         self.date = ""
@@ -109,7 +109,7 @@ class Pool(Generic[R]):
         place = self._kind.make(self._started)
         return _Worker(place, asyncio.ensure_future(self._open(place)))
 
-    async def _open(self, place: Place) -> Told:
+    async def _open(self, place: Place) -> WorkerInfo:
         told = await place.open()
         if told.version != __version__:
             raise InvalidSetting(
@@ -144,7 +144,7 @@ class Pool(Generic[R]):
 @dataclass(eq=False)
 class _Worker:
     place: Place
-    opening: asyncio.Future[Told]
+    opening: asyncio.Future[WorkerInfo]
 
     @property
     def failure(self) -> BaseException | None:

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from gnothi.runs.host import Ask, Asked, Host, Open, Told, portable
+from gnothi.runs.host import Ask, Assignment, Host, Open, WorkerInfo, portable
 from gnothi.runs.remote_worker import Kind, Place
 
 _GONE = (OSError, ValueError)  # what sending raises when the other end is closed, or this one
@@ -51,13 +51,13 @@ class _Process(Place):
         )
         self._process.start()
         there.close()
-        self._told: asyncio.Future[Told] = self._loop.create_future()
+        self._told: asyncio.Future[WorkerInfo] = self._loop.create_future()
         self._ended = asyncio.Event()
         work = bytes(ForkingPickler.dumps((opened, ask)))
         self._reader = threading.Thread(target=self._read, args=(work,), name=f"{self._process.name}-replies", daemon=True)
         self._reader.start()
 
-    async def open(self) -> Told:
+    async def open(self) -> WorkerInfo:
         return await self._told
 
     async def close(self) -> None:
@@ -74,7 +74,7 @@ class _Process(Place):
         self._process.join()
         self._connection.close()
 
-    def _send(self, asked: Sequence[Asked]) -> None:
+    def _send(self, asked: Sequence[Assignment]) -> None:
         with suppress(*_GONE):  # the reader tells of its end
             self._connection.send(asked)
 
@@ -93,7 +93,7 @@ class _Process(Place):
         with suppress(RuntimeError):  # the loop has ended, nobody waits
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _opened(self, told: Told | Exception) -> None:
+    def _opened(self, told: WorkerInfo | Exception) -> None:
         if self._told.done():
             return
         if isinstance(told, Exception):

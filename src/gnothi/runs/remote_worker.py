@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gnothi.runs.host import Answered, Asked, Told
+from gnothi.runs.host import Answered, Assignment, WorkerInfo
 from gnothi.types import Question
 
 
@@ -24,11 +24,11 @@ class Place(ABC):
         self.left = 0
         """How many questions it went with."""
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._outbox: list[Asked] = []
+        self._outbox: list[Assignment] = []
         self._asked = 0
 
     @abstractmethod
-    async def open(self) -> Told:
+    async def open(self) -> WorkerInfo:
         """Wait until it is open. Raises Lost, and what opening raises."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Place(ABC):
             self._waiting.pop(number, None)
 
     @abstractmethod
-    def _send(self, asked: Sequence[Asked]) -> None:
+    def _send(self, asked: Sequence[Assignment]) -> None:
         """Send a message. Where that cannot be, the worker is lost, or about to be."""
 
     def _post(self) -> None:

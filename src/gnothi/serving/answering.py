@@ -19,7 +19,7 @@ from gnothi.serving.context import Context
 from gnothi.serving.failures import Left, Refusal, refusal
 from gnothi.serving.keys import Account
 from gnothi.serving.service import Answered
-from gnothi.serving.shown import Telling, Told
+from gnothi.serving.shown import EventLines, Telling
 
 T = TypeVar("T")
 Work = Callable[[Sequence[Listener]], Awaitable[T]]
@@ -82,7 +82,7 @@ class Form(Protocol):
 
     def begin(self) -> Iterator[str]: ...
 
-    def told(self, told: Told) -> Iterator[str]: ...
+    def told(self, told: EventLines) -> Iterator[str]: ...
 
     def end(self, answered: Answered) -> Iterator[str]: ...
 

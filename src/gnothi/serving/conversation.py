@@ -29,7 +29,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerRequest:
     """A request for an answer. ``usage``: a stream is to end with a chunk about tokens."""
 
     model: object
@@ -39,7 +39,7 @@ class Asked:
     filters: Filters = ()
 
 
-def chat_request(body: Mapping[str, Any], longest: int) -> Asked:
+def chat_request(body: Mapping[str, Any], longest: int) -> AnswerRequest:
     """Of POST /v1/chat/completions. Raises Refusal."""
     _refuse(body)
     if body.get("logprobs") or body.get("top_logprobs"):
@@ -48,10 +48,10 @@ def chat_request(body: Mapping[str, Any], longest: int) -> Asked:
     options = body.get("stream_options") or {}
     usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
     found = conversation(_list(body, "messages"), "messages", longest)
-    return Asked(_model(body), found, _flag(body, "stream"), usage, filters(body))
+    return AnswerRequest(_model(body), found, _flag(body, "stream"), usage, filters(body))
 
 
-def response_request(body: Mapping[str, Any], longest: int) -> Asked:
+def response_request(body: Mapping[str, Any], longest: int) -> AnswerRequest:
     """Of POST /v1/responses. Raises Refusal."""
     _refuse(body)
     for key in ("previous_response_id", "conversation"):
@@ -68,7 +68,7 @@ def response_request(body: Mapping[str, Any], longest: int) -> Asked:
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
     items = [one for one in _list({"input": given}, "input") if not isinstance(one, Mapping) or "role" in one]
-    return Asked(_model(body), conversation(items, "input", longest), _flag(body, "stream"), filters=filters(body))
+    return AnswerRequest(_model(body), conversation(items, "input", longest), _flag(body, "stream"), filters=filters(body))
 
 
 def conversation(messages: Sequence[Any], name: str, longest: int) -> Conversation:

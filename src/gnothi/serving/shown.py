@@ -114,7 +114,7 @@ def reasoning(events: Sequence[Event]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventLines:
     """An event in words, and as it is."""
 
     event: Event
@@ -137,9 +137,9 @@ class Telling:
     def __init__(self) -> None:
         self._narrator = Narrator()
 
-    def __call__(self, event: Event) -> Told | None:
+    def __call__(self, event: Event) -> EventLines | None:
         lines = tuple(line for line in self._narrator.tell(event) if not line.detail)
         if not isinstance(event, ModelCall):
-            return Told(event, lines)
+            return EventLines(event, lines)
         thoughts = tuple(line for line in lines if line.label == THOUGHT)
-        return Told(replace(event, texts=()), thoughts) if thoughts else None
+        return EventLines(replace(event, texts=()), thoughts) if thoughts else None

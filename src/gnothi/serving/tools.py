@@ -93,7 +93,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search found, best first."""
 
     query: str
@@ -194,7 +194,7 @@ class Tools:
         k: Annotated[int, Field(description="How many passages.", ge=1, le=MOST)] = 5,
         filters: Filtering = None,
         model: Model = None,
-    ) -> Found:
+    ) -> SearchResult:
         setup, text = self._setup(model), self._checked(query, "query")
         warnings: list[str] = []
 
@@ -218,7 +218,7 @@ class Tools:
                     )
                     for one in found
                 ]
-        return Found(text, hits, warnings)
+        return SearchResult(text, hits, warnings)
 
     def _setup(self, model: str | None) -> SetUp:
         with _told():

@@ -2,7 +2,7 @@
 
 A signal obtains the greedy continuation (the draft a method goes on with) and whatever it needs beside it in one go, so that
 a backend reads the prompt once. Most are of one of three kinds: ``Read`` off continuations, which several signals can share
-(``panel``), ``Asked`` about them, or ``Foreseen`` without one.
+(``panel``), ``FollowUp`` about them, or ``Foreseen`` without one.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Read(Continuing):
         return self.read(said)
 
 
-class Asked(Continuing):
+class FollowUp(Continuing):
     """A signal that asks something about what was said."""
 
     __slots__ = ()

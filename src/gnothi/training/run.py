@@ -35,7 +35,7 @@ from gnothi.training.job import Data, Job, Opening, Sources, asking, record
 from gnothi.types import Question
 
 C = TypeVar("C", bound=Collecting)
-Found = TypeVar("Found")
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _cost(spent: Counter[str]) -> str:
     return ", ".join(f"{count:,} {what}" for count, what in parts if count)
 
 
-class Staged(Trainable[C], Generic[C, Found]):
+class Staged(Trainable[C], Generic[C, Row]):
     """Trained step by step, in a folder of its own, from findings that several trainings may share."""
 
     stage: ClassVar[str]
@@ -238,11 +238,11 @@ class Staged(Trainable[C], Generic[C, Found]):
         return Trained(self.job.out, failed, figures)
 
     @abstractmethod
-    def gather(self, collecting: C) -> tuple[Sequence[Found], dict[str, Any]]:
+    def gather(self, collecting: C) -> tuple[Sequence[Row], dict[str, Any]]:
         """What the findings teach, and their figures."""
 
     @abstractmethod
-    def train(self, found: Sequence[Found], watch: Watch) -> dict[str, Any]:
+    def train(self, found: Sequence[Row], watch: Watch) -> dict[str, Any]:
         """What the training says of itself at its end."""
 
 

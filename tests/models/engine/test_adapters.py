@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.models import ModelSettings, check_model, load_model
 from gnothi.models.engine.loading import load
-from gnothi.models.engine.unchanged import TOKENS, Said
+from gnothi.models.engine.unchanged import TOKENS, ReferenceLogits
 from gnothi.models.identity import content, identify
 from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import ADAPTER
@@ -300,19 +300,19 @@ def test_a_plain_model_of_the_hub_that_is_cached(base: Path, cached: str) -> Non
 @pytest.mark.parametrize("make", [lambda: build_deep("llama"), lambda: build_seq2seq("t5")])
 def test_a_change_is_noticed(make: Any) -> None:
     model = make().eval()
-    said = Said(model)
+    said = ReferenceLogits(model)
     assert said.logits.shape[0] == TOKENS
     assert said.same()
     assert said.same(tokens=2)
     with torch.no_grad():
         model.get_output_embeddings().weight.add_(torch.randn_like(model.get_output_embeddings().weight))
     assert not said.same()
-    assert Said(model).same()
+    assert ReferenceLogits(model).same()
 
 
 def test_half_precision_is_none() -> None:
     model = build_deep("llama")
-    said = Said(model)
+    said = ReferenceLogits(model)
     model.to(torch.bfloat16)
     assert said.same()
 
@@ -323,6 +323,6 @@ def test_tokens_that_the_configuration_names_are_left_alone() -> None:
     model.config.marks = {"begin": [33, 34], "end": None}
     read: list[int] = []
     model.register_forward_pre_hook(lambda _, __, named: read.extend(named["input_ids"][0].tolist()), with_kwargs=True)
-    Said(model)
+    ReferenceLogits(model)
     assert len(read) == TOKENS
     assert not {0, 2, 3, 33, 34, 40} & set(read)

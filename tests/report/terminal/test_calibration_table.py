@@ -10,7 +10,7 @@ from rich.console import Console
 from gnothi.calibration.choose import Sample, choose
 from gnothi.calibration.file import Calibration, details_of
 from gnothi.calibration.replay import Mask
-from gnothi.calibration.stopping import Told
+from gnothi.calibration.stopping import StoppingEffect
 from gnothi.models.identity import Identity
 from gnothi.report.terminal.calibration_table import show
 
@@ -29,12 +29,12 @@ def test_without_intervals_there_are_no_empty_brackets() -> None:
 
 @pytest.mark.parametrize(("samples", "said"), [(1.0, "all samples are drawn"), (0.4, "40% of the samples are drawn")])
 def test_how_many_samples_are_drawn_is_said_without_a_rule_as_well(samples: float, said: str) -> None:
-    shown = printed(np.linspace(0, 1, 40) > 0.7, "seakr", Told(samples, 0.15, 0.15))
+    shown = printed(np.linspace(0, 1, 40) > 0.7, "seakr", StoppingEffect(samples, 0.15, 0.15))
     assert said in shown
     assert "15.0%" in shown
 
 
-def printed(wrong: Mask, answers_of: str, told: Told | None = None) -> str:
+def printed(wrong: Mask, answers_of: str, told: StoppingEffect | None = None) -> str:
     chosen = replace(choose(Sample(np.arange(40.0), (~wrong).astype(np.float64), np.ones(40))), told=told)
     made = Calibration(
         method="seakr",

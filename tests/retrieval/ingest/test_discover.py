@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gnothi.errors import InvalidInput
-from gnothi.retrieval.ingest.discover import Found, Skipped, discover
+from gnothi.retrieval.ingest.discover import Skipped, SourceFile, discover
 from gnothi.retrieval.ingest.formats import FORMATS
 from tests.messages import refused
 
@@ -23,7 +23,7 @@ def tree(tmp_path: Path) -> Path:
 def found(tree: Path, *sources: Path) -> tuple[list[str], list[str]]:
     items = list(discover(sources or [tree], tree / "out", FORMATS))
     return (
-        [str(item.path.relative_to(tree)) for item in items if isinstance(item, Found)],
+        [str(item.path.relative_to(tree)) for item in items if isinstance(item, SourceFile)],
         [f"{item.path.relative_to(tree)}: {item.reason}" for item in items if isinstance(item, Skipped)],
     )
 
@@ -63,7 +63,7 @@ def test_folders_may_be_nested_deeply(tree: Path) -> None:
 
 def test_a_named_file_stands_for_itself(tree: Path) -> None:
     (item,) = discover([tree / "b.txt"], tree / "out", FORMATS)
-    assert isinstance(item, Found)
+    assert isinstance(item, SourceFile)
     assert item.named
     assert item.size == 5
 
@@ -77,7 +77,7 @@ def test_a_named_source_that_cannot_be_used_is_an_error(tree: Path, name: str) -
 def test_the_stamp_changes_with_the_file(tree: Path) -> None:
     def stamp() -> str:
         (item,) = discover([tree / "b.txt"], tree / "out", FORMATS)
-        assert isinstance(item, Found)
+        assert isinstance(item, SourceFile)
         return item.stamp
 
     before = stamp()

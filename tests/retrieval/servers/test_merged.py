@@ -10,7 +10,7 @@ import pytest
 from gnothi import events
 from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting, UnknownName
 from gnothi.retrieval.filters import Filters
-from gnothi.retrieval.servers.searching import Found, Merged, described
+from gnothi.retrieval.servers.searching import Merged, Results, described
 from gnothi.types import Passage, ScoredPassage
 from tests.messages import refused
 
@@ -75,7 +75,7 @@ class Share:
     away: bool = False
     closed: int = 0
 
-    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:  # noqa: ARG002
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Results:  # noqa: ARG002
         if self.away:
             raise IndexUnavailable(f"{self.name} did not answer")
         return self.found[:k]

@@ -15,7 +15,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.retrieval.bm25 import BM25Index
 from gnothi.testing.model import Scripted
-from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Asked, Familiar, choose, find, sampling
+from gnothi.training.self_knowledge.answers import ANSWERS, Answers, Familiar, TrainingQuestion, choose, find, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings, TrainingSettings
 from gnothi.training.self_knowledge.stages import split
 from gnothi.types import Passage, Prompt, Question
@@ -133,10 +133,10 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
         found = collecting.finish()
         assert not collecting.missing
     assert [(one.asked, one.acc_rate) for one in found] == [
-        (Asked(QUESTION), 0),
-        (Asked(QUESTION, HOLDING[0]), 1),
-        (Asked(QUESTION, OTHERS[0]), 0),
-        (Asked(questions[1]), 0),
+        (TrainingQuestion(QUESTION), 0),
+        (TrainingQuestion(QUESTION, HOLDING[0]), 1),
+        (TrainingQuestion(QUESTION, OTHERS[0]), 0),
+        (TrainingQuestion(questions[1]), 0),
     ]
     assert Answers.finished(tmp_path, questions).finish() == found
     lines = [json.loads(line) for line in (tmp_path / ANSWERS).read_text().splitlines()]

@@ -11,7 +11,7 @@ from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Tagged
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
-from gnothi.training.self_knowledge.answers import Asked, Familiar
+from gnothi.training.self_knowledge.answers import Familiar, TrainingQuestion
 from gnothi.training.self_knowledge.policy import Prompts, Replies, assess, reply_to
 from gnothi.training.self_knowledge.reward import Correctness
 from gnothi.types import Decoding, Prompt, Question
@@ -22,7 +22,7 @@ QUESTIONS = lab.training_questions(lab.world(), "one_hop", 12)
 def test_validation_sees_what_the_signal_sees() -> None:
     """P("Yes") and replies are those of the model behind ``self_report``, batched and padded or not."""
     model, tokenizer, _ = load(str(LAB_FOLDER), "lab", ModelSettings(pack_weights=False))
-    found = reply_to(model, Prompts(tokenizer, Tagged()), list(map(Asked, QUESTIONS)), 12)
+    found = reply_to(model, Prompts(tokenizer, Tagged()), list(map(TrainingQuestion, QUESTIONS)), 12)
     opened = load_model("lab")
 
     async def ask(question: Question) -> tuple[str, float]:
@@ -45,7 +45,7 @@ def test_validation_sees_what_the_signal_sees() -> None:
 def test_prompt_and_reply_as_tokens() -> None:
     _, tokenizer, _ = load(str(LAB_FOLDER), "lab", ModelSettings())
     prompts = Prompts(tokenizer, Tagged())
-    ids, labels = prompts.with_reply(Asked(QUESTIONS[0]), "No, I don't know.")
+    ids, labels = prompts.with_reply(TrainingQuestion(QUESTIONS[0]), "No, I don't know.")
     learnt = [label for label in labels if label != -100]
     assert tokenizer.decode(learnt) == "No, I don't know.<eos>"
     assert ids[-len(learnt) :] == learnt

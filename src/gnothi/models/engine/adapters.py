@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.libraries import listed
-from gnothi.models.engine.unchanged import Said
+from gnothi.models.engine.unchanged import ReferenceLogits
 from gnothi.weights import ADAPTER
 
 _FILES = ("adapter_*", "tokenizer*", "*.model", "vocab.*", "merges.txt", "*_tokens*.json", "chat_template*", "gnothi.json")
@@ -97,7 +97,7 @@ def _merged(changed: Any) -> Any:
     one of them alone."""
     if getattr(changed.get_base_model(), "is_quantized", False):
         return changed.get_base_model()
-    said = Said(changed.get_base_model())
+    said = ReferenceLogits(changed.get_base_model())
     changed.merge_adapter()
     if said.same():
         return changed.merge_and_unload()

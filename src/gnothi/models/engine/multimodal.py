@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from gnothi.errors import ModelUnavailable
-from gnothi.models.engine.unchanged import TOKENS, Said
+from gnothi.models.engine.unchanged import TOKENS, ReferenceLogits
 
 
 def is_multimodal(config: Any) -> bool:
@@ -41,7 +41,7 @@ def keep_text(model: Any, name: str) -> list[str]:
     ran: set[nn.Module] = set()
     hooks = [one.register_forward_pre_hook(lambda module, _: ran.add(module)) for one in model.modules()]
     try:
-        said = Said(model)
+        said = ReferenceLogits(model)
     except Exception as error:
         raise ModelUnavailable(
             f"cannot load model {name!r}: a {type(model).__name__} does not reply to text alone ({type(error).__name__}: "

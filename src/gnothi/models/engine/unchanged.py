@@ -13,7 +13,7 @@ TOKENS = 8
 _CLOSE = 0.1
 
 
-class Said:
+class ReferenceLogits:
     """``logits`` (tokens, vocabulary) of the model as it is now."""
 
     def __init__(self, model: Any) -> None:

@@ -34,7 +34,7 @@ class Refused(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorBody:
     """The words of an error's body, and the fields that it names in places of their own."""
 
     said: str
@@ -46,12 +46,12 @@ _NAMES = ("param", "parameter", "field", "property", "loc")
 _DEPTH = 12
 
 
-def told(body: object) -> Told:
+def told(body: object) -> ErrorBody:
     """What a body says, wherever it says it."""
     words: list[str] = []
     names: list[str] = []
     _gather(body, words, names, 0)
-    return Told("; ".join(dict.fromkeys(words)) or str(body or "no reason given"), tuple(dict.fromkeys(names)))
+    return ErrorBody("; ".join(dict.fromkeys(words)) or str(body or "no reason given"), tuple(dict.fromkeys(names)))
 
 
 def _gather(value: object, words: list[str], names: list[str], depth: int) -> None:

@@ -17,10 +17,10 @@ _DECIMALS = 9  # sums in another order differ in the last bits; rounding makes t
 DEPTH = 100
 HALF = 0.5
 
-Found = Sequence[ScoredPassage]
+Results = Sequence[ScoredPassage]
 
 
-def fuse(by_words: Found, by_vectors: Found, k: int, dense_weight: float = HALF) -> tuple[ScoredPassage, ...]:
+def fuse(by_words: Results, by_vectors: Results, k: int, dense_weight: float = HALF) -> tuple[ScoredPassage, ...]:
     """The k best of both, each best first, by the sum of their scores, in each ranking moved to 0 for the last and 1 for the
     first of those looked at; a passage that one lacks has 0 from it."""
     sums: defaultdict[str, float] = defaultdict(float)
@@ -31,7 +31,7 @@ def fuse(by_words: Found, by_vectors: Found, k: int, dense_weight: float = HALF)
     return ranked((ScoredPassage(passage, round(sums[key], _DECIMALS)) for key, passage in passages.items()), k)
 
 
-def _moved(found: Found) -> list[float]:
+def _moved(found: Results) -> list[float]:
     scores = [one.score for one in found]
     low, range_ = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
     return [(score - low) / range_ if range_ else 1.0 for score in scores]

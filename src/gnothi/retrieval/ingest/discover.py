@@ -16,7 +16,7 @@ _SHOWN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceFile:
     """A file to read. ``root`` is the source it was found under (itself when ``named`` by the user). ``stamp`` changes with the
     file, at the time ``changed_ns`` last; its beginning ``content_stamp`` stays where the file is moved, as ``inode`` does."""
 
@@ -64,7 +64,7 @@ class Survey:
 
 def discover(
     sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str], only: bool = True
-) -> Iterator[Found | Skipped]:
+) -> Iterator[SourceFile | Skipped]:
     """Every file of the sources, once. The folder ``exclude`` (the index itself) is never read; ``formats`` are the ends
     of names that can be read.
 
@@ -106,7 +106,7 @@ def survey(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Co
     for source in sources:
         root = roots[whole(source)] = Root()
         for found in discover([source], exclude, formats, len(sources) == 1):
-            if isinstance(found, Found):
+            if isinstance(found, SourceFile):
                 bytes_ += found.size
                 root.files += 1
             elif found.path == whole(source):
@@ -114,7 +114,7 @@ def survey(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Co
     return Survey(bytes_, roots)
 
 
-def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found | Skipped]:
+def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[SourceFile | Skipped]:
     waiting = [root]
     while waiting:
         path = waiting.pop()
@@ -132,7 +132,7 @@ def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Found
                 waiting += [path / name for name in names if not name.startswith(".")]
 
 
-def file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
+def file(path: Path, root: Path, formats: Collection[str]) -> SourceFile | Skipped:
     """What is at a path."""
     try:
         status = path.stat()
@@ -146,4 +146,4 @@ def file(path: Path, root: Path, formats: Collection[str]) -> Found | Skipped:
     if not path.name.lower().endswith(tuple(formats)):
         return Skipped(path, "is of no known format" + (f" ({path.suffix})" if path.suffix else ""))
     stamp = f"{status.st_size}:{status.st_mtime_ns}"
-    return Found(path, root, status.st_size, stamp, status.st_ctime_ns, f"{status.st_dev}:{status.st_ino}")
+    return SourceFile(path, root, status.st_size, stamp, status.st_ctime_ns, f"{status.st_dev}:{status.st_ino}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gnothi.retrieval.ingest.base import Block, Kind
 from gnothi.retrieval.ingest.split import collapse
-from gnothi.retrieval.ingest.tables import Cell, Said, Table
+from gnothi.retrieval.ingest.tables import Cell, Table, TableText
 
 BETWEEN = " > "
 _NOWHERE: Mapping[str, str | int] = {}
@@ -66,7 +66,7 @@ class Outline:
         return self.block(text.removesuffix("\n") + "\n", read, "code")
 
     def said(
-        self, table: Table, said: Iterable[Said], read: int = 0, places: Mapping[str, str | int] = _NOWHERE
+        self, table: Table, said: Iterable[TableText], read: int = 0, places: Mapping[str, str | int] = _NOWHERE
     ) -> Iterator[Block]:
         """The blocks of a table's rows."""
         for one in said:

@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TableText:
     """A row, or text of a table that is none. ``group`` is the row above that names this and the next ones."""
 
     text: str
@@ -75,7 +75,7 @@ class Table:
         self._pairs = False
         self._count = 0
 
-    def add(self, cells: Sequence[Cell]) -> Iterator[Said]:
+    def add(self, cells: Sequence[Cell]) -> Iterator[TableText]:
         row = self._placed(cells)
         if not any(cell.text for cell in row):
             return
@@ -87,15 +87,15 @@ class Table:
         if self.layout or len(self._waiting) > _LOOKED_AT or self._cells > _CELLS:
             yield from self._begin()
 
-    def end(self) -> Iterator[Said]:
+    def end(self) -> Iterator[TableText]:
         if not self._begun:
             yield from self._begin()
         if self._unsaid:
-            yield Said(self._unsaid, "text")
+            yield TableText(self._unsaid, "text")
         if not self._count and (words := "; ".join(filter(None, [self.caption, *self.heads]))):
-            yield Said(words, "text")  # heads without a row
+            yield TableText(words, "text")  # heads without a row
 
-    def arranges(self) -> Iterator[Said]:
+    def arranges(self) -> Iterator[TableText]:
         """It is known to arrange text only."""
         self.layout = True
         if not self._begun:
@@ -131,7 +131,7 @@ class Table:
             column += placed.columns
         return row
 
-    def _begin(self) -> Iterator[Said]:
+    def _begin(self) -> Iterator[TableText]:
         self._begun = True
         rows, self._waiting = self._waiting, []
         self._width = max((_end(row) for row in rows), default=0)
@@ -209,15 +209,15 @@ class Table:
                         heads[column].append(cell.text)
         return [" ".join(parts).rstrip(": ") for parts in heads]
 
-    def _say(self, row: _Row) -> Iterator[Said]:
+    def _say(self, row: _Row) -> Iterator[TableText]:
         filled = _filled(row)
         if self.layout:
             self._count += len(filled)
-            yield from (Said(cell.text, "text") for cell in filled)
+            yield from (TableText(cell.text, "text") for cell in filled)
             return
         if len(filled) == 1 and 1 < self._width <= filled[0].columns:
             if self._unsaid:
-                yield Said(self._unsaid, "text")
+                yield TableText(self._unsaid, "text")
             self._group = self._unsaid = filled[0].text
             return
         if self.heads and [cell.text for cell in filled] == self.heads:
@@ -227,9 +227,9 @@ class Table:
         if self._pairs or (not self.heads and self._width == 2 and len(filled) == 2 and not self._spreadsheet):
             first, *rest = (cell.text for cell in filled)
             text = ": ".join([first.rstrip(": "), "; ".join(rest)]) if rest else first
-            yield Said(text, "text" if self._pairs else "row", self._group)
+            yield TableText(text, "text" if self._pairs else "row", self._group)
             return
-        yield Said("; ".join(self._named(cell) for cell in filled), "row", self._group)
+        yield TableText("; ".join(self._named(cell) for cell in filled), "row", self._group)
 
     def _named(self, cell: _Placed) -> str:
         heads = dict.fromkeys(filter(None, self.heads[cell.column : cell.column + cell.columns]))

@@ -22,8 +22,8 @@ from gnothi.retrieval.filters import Filter, Filters, Span
 from gnothi.retrieval.servers.searching import (
     METADATA,
     TERMS,
-    Found,
     Place,
+    Results,
     ServerPart,
     all_contents,
     check_weights,
@@ -199,7 +199,7 @@ class Server:
 class _Part(ServerPart[Server]):
     """Passages that hold any word of the query, or whose vectors are near that of it."""
 
-    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Results:
         server, vector = self._server, await self.vector(query)
         table, lance = server.table, server.lance
         if vector is not None and len(vector) != (size := _size(lance, table)):
@@ -222,7 +222,7 @@ class _Part(ServerPart[Server]):
                 search = search.distance_type(_DISTANCES[table.distance])
             return search.where(" AND ".join(where), prefilter=True) if where else search
 
-        def best() -> Found:
+        def best() -> Results:
             """LanceDB leaves open which of several with one score come first: all with the last one's are asked for."""
             column = "_score" if vector is None else "_distance"
             columns = [*table.columns, *([METADATA] if METADATA in lance.schema.names else []), column]

@@ -26,8 +26,8 @@ from gnothi.retrieval.servers.searching import (
     METADATA,
     TERMS,
     Distance,
-    Found,
     Place,
+    Results,
     ServerPart,
     Waits,
     all_contents,
@@ -443,7 +443,7 @@ class Server:
 
         return await self._patience.persist(attempt)
 
-    async def hits(self, params: Mapping[str, str], body: Mapping[str, Any], k: int) -> Found:
+    async def hits(self, params: Mapping[str, str], body: Mapping[str, Any], k: int) -> Results:
         """Of a search for the ``k`` best. Raises as ``ask``."""
         hits = await self.ask("POST", "_search", body, params, lambda answer: read_hits(answer, self.index, k))
         if hits.lacking:
@@ -472,7 +472,7 @@ class Server:
 class _Part(ServerPart[Server]):
     """Passages that hold any word of the query, or whose vectors are near that of it."""
 
-    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Results:
         server, index, vector = self._server, self._server.index, await self.vector(query)
         if filters and not await server.filters():
             raise cannot(index.name, f"field {TERMS}")

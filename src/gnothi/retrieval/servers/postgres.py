@@ -26,8 +26,8 @@ from gnothi.retrieval.servers.searching import (
     METADATA,
     ORIGIN,
     TERMS,
-    Found,
     Place,
+    Results,
     ServerPart,
     Waits,
     all_contents,
@@ -345,7 +345,7 @@ class _Part(ServerPart[Server]):
     """Passages whose vectors are near that of the query, or that hold any word of it, ranked by ``ts_rank`` over the length of
     the passage: it counts how often and where words occur, not how rare they are."""
 
-    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Results:
         table, ours, vector = self._server.table, await self._server.ours(), await self.vector(query)
         if filters and not ours:
             raise cannot(table.name, f"column {TERMS}")

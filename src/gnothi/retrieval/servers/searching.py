@@ -156,7 +156,7 @@ def check_weights(notes: Mapping[str, Any], name: str, encoder: str) -> None:
 # Several servers asked side by side, and one ranking of what they find.
 
 _K = 60  # Cormack, Clarke and Buettcher (2009), section 2
-Found = Sequence[ScoredPassage]
+Results = Sequence[ScoredPassage]
 
 
 class Part(Protocol):
@@ -165,7 +165,7 @@ class Part(Protocol):
     name: str
     optional: bool
 
-    async def search(self, query: str, k: int, filters: Filters = ()) -> Found:
+    async def search(self, query: str, k: int, filters: Filters = ()) -> Results:
         """Of passages that pass the filters. Raises IndexUnavailable when there is no answer in time."""
         ...
 
@@ -192,7 +192,7 @@ class Merged(Narrows):
         if not query.strip() or k == 0:
             return ()
 
-        async def asked(part: Part) -> Found | IndexUnavailable:
+        async def asked(part: Part) -> Results | IndexUnavailable:
             try:
                 return await part.search(query, k, filters)
             except IndexUnavailable as error:
@@ -223,7 +223,7 @@ class Merged(Narrows):
     async def aclose(self) -> None:
         await gather(*(part.aclose() for part in self._parts))
 
-    def _one(self, found: dict[str, Found], k: int) -> tuple[ScoredPassage, ...]:
+    def _one(self, found: dict[str, Results], k: int) -> tuple[ScoredPassage, ...]:
         best: dict[str, tuple[ScoredPassage, str]] = {}
         for server, passages in found.items():
             for rank, one in enumerate(passages, 1):

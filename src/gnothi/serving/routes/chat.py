@@ -17,10 +17,10 @@ from gnothi.events import Decided, Listener, Searched, Usage
 from gnothi.serving import logs
 from gnothi.serving.answering import Work, streamed, whole
 from gnothi.serving.context import Context, json_object
-from gnothi.serving.conversation import Asked, chat_request
+from gnothi.serving.conversation import AnswerRequest, chat_request
 from gnothi.serving.failures import Refusal
 from gnothi.serving.service import Answered, SetUp
-from gnothi.serving.shown import Shown, Told, shown
+from gnothi.serving.shown import EventLines, Shown, shown
 
 END = "data: [DONE]\n\n"
 Show = Callable[[Answered], Shown]
@@ -41,7 +41,7 @@ def routes(context: Context) -> Sequence[BaseRoute]:
     return [Route("/v1/chat/completions", chat, methods=["POST"])]
 
 
-def question(context: Context, setup: SetUp, asked: Asked) -> Work[Answered]:
+def question(context: Context, setup: SetUp, asked: AnswerRequest) -> Work[Answered]:
     """What is to be done about it."""
     conversation = asked.conversation
 
@@ -126,7 +126,7 @@ class _Chunks:
     def begin(self) -> Iterator[str]:
         yield self._chunk({"role": "assistant", "content": ""})
 
-    def told(self, told: Told) -> Iterator[str]:
+    def told(self, told: EventLines) -> Iterator[str]:
         more: dict[str, Any] = {"gnothi": told.as_dict()}
         if isinstance(told.event, Searched | Decided) and told.lines:
             more["event"] = {"type": "status", "data": {"description": told.text.partition("\n")[0], "done": False}}

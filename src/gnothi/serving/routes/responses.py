@@ -21,7 +21,7 @@ from gnothi.serving.conversation import response_request
 from gnothi.serving.failures import Refusal
 from gnothi.serving.routes.chat import Show, question, showing
 from gnothi.serving.service import Answered, SetUp
-from gnothi.serving.shown import Shown, Told
+from gnothi.serving.shown import EventLines, Shown
 
 Item = dict[str, Any]
 
@@ -98,7 +98,7 @@ class _Events:
         part = {"type": "summary_text", "text": ""}
         yield self._event("response.reasoning_summary_part.added", **self._of_summary, part=part)
 
-    def told(self, told: Told) -> Iterator[str]:
+    def told(self, told: EventLines) -> Iterator[str]:
         self._thoughts += told.text
         yield self._event("response.reasoning_summary_text.delta", **self._of_summary, delta=told.text, gnothi=told.as_dict())
         if isinstance(told.event, Searched):

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from gnothi.concurrency import gather
 from gnothi.protocols import Count, LanguageModel
-from gnothi.signals.base import Asked, Continued
+from gnothi.signals.base import Continued, FollowUp
 from gnothi.signals.names import all_pairs
 from gnothi.types import Capabilities, Prompt
 
 
 @dataclass(frozen=True, slots=True)
-class Cooccurrence(Asked):
+class Cooccurrence(FollowUp):
     """Less the number of passages of an index in which two names of the greedy continuation meet, of the pair that meets least:
     0 for one that never does. A reply without a pair is no measurement: infinity."""
 

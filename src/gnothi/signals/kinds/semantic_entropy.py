@@ -15,7 +15,7 @@ import numpy as np
 
 from gnothi.prompts.sets import shipped
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Asked, Continued, Sampling
+from gnothi.signals.base import Continued, FollowUp, Sampling
 from gnothi.signals.entailment import Entailment
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import normalized, says_nothing
@@ -36,7 +36,7 @@ def semantic_entropy(groups: Sequence[int], logprobs: Sequence[float] | None = N
 
 
 @dataclass(frozen=True, slots=True)
-class SemanticEntropy(Asked):
+class SemanticEntropy(FollowUp):
     """Texts that are equal but for case, punctuation and articles are not asked about; a new one is compared with the first of
     each group."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Asked, Continued
+from gnothi.signals.base import Continued, FollowUp
 from gnothi.types import Capabilities, Decoding, Prompt, Task
 
 CONFIDENCE = Task(
@@ -49,7 +49,7 @@ def _share(sign: str, value: float, digits: str, unit: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Verbalised(Asked):
+class Verbalised(FollowUp):
     """1 less the probability that the model states for its greedy continuation."""
 
     name: ClassVar[str] = "verbalised"

@@ -56,7 +56,7 @@ each), ``acc_rate`` (their mean), ``usage``; or ``question_id`` and ``error``. W
 under ``sentence`` (``id``, ``title``, ``text``), and ``question_id`` names it, too."""
 
 
-class Asked(NamedTuple):
+class TrainingQuestion(NamedTuple):
     """A training question, and the sentence it is shown, None where it is asked from memory."""
 
     question: Question
@@ -82,8 +82,8 @@ class Familiar:
     sentence: Passage | None = None
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.question, self.sentence)
+    def asked(self) -> TrainingQuestion:
+        return TrainingQuestion(self.question, self.sentence)
 
     @property
     def acc_rate(self) -> float:
@@ -95,7 +95,7 @@ class Familiar:
         return self.acc_rate > INDIFFERENT
 
 
-async def sample(asked: Asked, model: LanguageModel, settings: AnswerSettings) -> Line:
+async def sample(asked: TrainingQuestion, model: LanguageModel, settings: AnswerSettings) -> Line:
     """What is found out about one question, which is put as every method puts it when it wants a short answer."""
     question = asked.question
     samples = await model.sample(ask(ANSWER, question, asked.passages), settings.n, settings.decoding)
@@ -112,7 +112,7 @@ async def sample(asked: Asked, model: LanguageModel, settings: AnswerSettings) -
     }
 
 
-def sampling(asked: Mapping[str, Asked], model: LanguageModel, settings: AnswerSettings) -> Finding:
+def sampling(asked: Mapping[str, TrainingQuestion], model: LanguageModel, settings: AnswerSettings) -> Finding:
     """What samples the answers to a question of ``Answers``, which is ``asked`` by its id there."""
 
     async def one(question: Question) -> Line:
@@ -137,7 +137,7 @@ class Answers(Collecting):
         """``sentences`` by question id: the question is asked after each of them, too. Raises as ``Collecting``."""
         self.require_usable(questions)
         shown = sentences or {}
-        self.asked = [Asked(question, one) for question in questions for one in (None, *shown.get(question.id, ()))]
+        self.asked = [TrainingQuestion(question, one) for question in questions for one in (None, *shown.get(question.id, ()))]
         self.by_name = {asked.name: asked for asked in self.asked}
         super().__init__(out, [replace(asked.question, id=asked.name) for asked in self.asked], config)
 

@@ -23,7 +23,7 @@ from gnothi.training.job import Job, Opening, Sources, of_settings
 from gnothi.training.memory import Memory, Passes, of_model
 from gnothi.training.run import Staged, Trained, changes, failures
 from gnothi.training.self_knowledge import stages
-from gnothi.training.self_knowledge.answers import Answers, Asked, Familiar, find, sampling
+from gnothi.training.self_knowledge.answers import Answers, Familiar, TrainingQuestion, find, sampling
 from gnothi.training.self_knowledge.settings import AnswerSettings, SelfKnowledgeSettings
 from gnothi.training.self_knowledge.stages import BEST, draw_familiarity
 from gnothi.types import Question
@@ -108,5 +108,5 @@ def _index(job: Job, sentences: int) -> str | None:
     return None
 
 
-async def _sampling(sources: Sources, asked: Mapping[str, Asked], settings: AnswerSettings) -> Finding:
+async def _sampling(sources: Sources, asked: Mapping[str, TrainingQuestion], settings: AnswerSettings) -> Finding:
     return sampling(asked, sources.model(), settings)

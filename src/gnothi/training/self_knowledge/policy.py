@@ -15,7 +15,7 @@ from gnothi.models.encoding import Encoder
 from gnothi.models.rendering import Renderer
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE
 from gnothi.stats.auroc import auroc
-from gnothi.training.self_knowledge.answers import Asked, Familiar
+from gnothi.training.self_knowledge.answers import Familiar, TrainingQuestion
 from gnothi.training.self_knowledge.reward import Correctness, judge, reward
 from gnothi.types import Passage, Question
 
@@ -35,7 +35,7 @@ class Prompts:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return self._encoder.encode(texts)
 
-    def with_reply(self, asked: Asked, reply: str) -> tuple[list[int], list[int]]:
+    def with_reply(self, asked: TrainingQuestion, reply: str) -> tuple[list[int], list[int]]:
         """Token ids of prompt and reply, and labels that are -100 over the prompt; the reply is closed."""
         text = self.text(asked.question, asked.passages)
         (prompt,) = self.encode([text])
@@ -65,7 +65,7 @@ class Replies:
 
 
 @torch.no_grad()
-def reply_to(model: Any, prompts: Prompts, asked: Sequence[Asked], max_tokens: int) -> Replies:
+def reply_to(model: Any, prompts: Prompts, asked: Sequence[TrainingQuestion], max_tokens: int) -> Replies:
     """Greedy replies; uses no random numbers, so that asking does not change the training it interrupts."""
     yes, no = prompts.first_tokens()
     tokenizer = prompts.tokenizer
