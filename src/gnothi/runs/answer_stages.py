@@ -66,8 +66,8 @@ def _held(passages: Sequence[Passage], question: Question, golds: Sequence[str],
     there = {form for one in passages for form in (one.id, one.id.partition("#")[0], normalise(one.title))}
     if needed and all(name in there or normalise(name) in there for name in needed):
         return True
-    told = holds([f"{one.title}\n{one.text}" for one in passages], golds, question.text)
-    return False if needed and told is None else told
+    held = holds([f"{one.title}\n{one.text}" for one in passages], golds, question.text)
+    return False if needed and held is None else held
 
 
 def _of(known: Collection[str], passages: Iterable[Passage]) -> list[Passage]:
@@ -78,14 +78,14 @@ def _of(known: Collection[str], passages: Iterable[Passage]) -> list[Passage]:
 def _shown(answer: Answer, events: Sequence[Event]) -> Iterator[Passage]:
     """What stood in the prompts whose replies are a part of the answer; where no reply is, in the last one."""
     calls = [event for event in events if isinstance(event, ModelCall) and event.operation in ("generate", "sample", "score")]
-    said, short = normalise(f"{answer.rationale} {answer.text}"), normalise(answer.text)
-    made_of = [call for call in calls if any(_part(normalise(text), said, short) for text in call.texts)]
+    answered, short = normalise(f"{answer.rationale} {answer.text}"), normalise(answer.text)
+    made_of = [call for call in calls if any(_part(normalise(text), answered, short) for text in call.texts)]
     for call in made_of or calls[-1:]:
         yield from call.passages
 
 
-def _part(reply: str, said: str, short: str) -> bool:
-    return bool(reply) and (reply in said or (bool(short) and short in reply))
+def _part(reply: str, answered: str, short: str) -> bool:
+    return bool(reply) and (reply in answered or (bool(short) and short in reply))
 
 
 def _stage(found: bool | None, read: bool | None, right: bool, searched: bool) -> str:

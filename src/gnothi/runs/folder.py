@@ -91,13 +91,13 @@ class RunFolder:
                 "the same. Go on where the model computes as before, or choose another <--out>."
             )
 
-    def note_model(self, told: Mapping[str, str]) -> None:
+    def note_model(self, computed: Mapping[str, str]) -> None:
         """Record how the model says that it computes."""
         config = read_config(self.path)
         rest = {key: value for key, value in config.items() if not key.startswith(COMPUTED)}
-        found = rest | {f"{COMPUTED}{key}": value for key, value in told.items()}
-        if found != config:
-            replace_file(self.path / CONFIG, to_toml({FORMAT: VERSION, **found}))
+        updated = rest | {f"{COMPUTED}{key}": value for key, value in computed.items()}
+        if updated != config:
+            replace_file(self.path / CONFIG, to_toml({FORMAT: VERSION, **updated}))
 
     def append(self, row: Row, events: Iterable[Mapping[str, Any]], trace: str | None = None) -> None:
         """Keep a finished question. The events go first, so that a row on disk always has them."""
@@ -178,10 +178,10 @@ def paces(run: Path) -> list[Pace]:
 
 def _pace(data: Mapping[str, Any], place: str) -> Pace:
     try:
-        found = Pace(**{key: data[key] for key in Pace.__slots__})
-        fine = found.seconds > 0 and found.answers >= 0 and found.tokens >= 0 and found.processes >= 1
+        pace = Pace(**{key: data[key] for key in Pace.__slots__})
+        fine = pace.seconds > 0 and pace.answers >= 0 and pace.tokens >= 0 and pace.processes >= 1
     except (KeyError, TypeError):
         fine = False
     if not fine:
         raise InvalidInput(f"{place}: expected seconds, answers, tokens, under_way and processes of a run, got {data!r:.80}.")
-    return found
+    return pace

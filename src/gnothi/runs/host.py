@@ -55,20 +55,20 @@ class Host:
         self._some, self._enough = asyncio.Event(), asyncio.Event()
 
     async def open(self) -> WorkerInfo | Exception:
-        told: asyncio.Future[WorkerInfo | Exception] = asyncio.get_running_loop().create_future()
-        self._serving = asyncio.create_task(self._serve(told))
-        return await told
+        opening: asyncio.Future[WorkerInfo | Exception] = asyncio.get_running_loop().create_future()
+        self._serving = asyncio.create_task(self._serve(opening))
+        return await opening
 
-    async def take(self, asked: Sequence[Assignment]) -> None:
+    async def take(self, assignments: Sequence[Assignment]) -> None:
         """More questions."""
-        for one in asked:
+        for one in assignments:
             task = asyncio.create_task(self._answer(*one))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
-    async def work(self, asked: Sequence[Assignment] = ()) -> list[Answered]:
+    async def work(self, assignments: Sequence[Assignment] = ()) -> list[Answered]:
         """Takes questions; all that is finished, as soon as something is. One call at a time."""
-        await self.take(asked)
+        await self.take(assignments)
         await self._some.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LINGER):
@@ -96,17 +96,17 @@ class Host:
         if len(self._done) * _ENOUGH >= len(self._running):  # this one still among them
             self._enough.set()
 
-    async def _serve(self, told: asyncio.Future[WorkerInfo | Exception]) -> None:
+    async def _serve(self, opening: asyncio.Future[WorkerInfo | Exception]) -> None:
         """One task opens and closes, as some of what is open demands."""
         try:
             async with self._opened() as found:
                 self._found = found
-                said = getattr(found, "under_way", None), getattr(found, "precision", None), getattr(found, "date", "")
-                told.set_result(WorkerInfo(__version__, *said))
+                abilities = getattr(found, "under_way", None), getattr(found, "precision", None), getattr(found, "date", "")
+                opening.set_result(WorkerInfo(__version__, *abilities))
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001 - raised by whoever opened
-            if not told.done():
-                told.set_result(portable(error))
+            if not opening.done():
+                opening.set_result(portable(error))
 
 
 def portable(error: Exception) -> Exception:

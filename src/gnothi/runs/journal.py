@@ -147,7 +147,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """The settings that the work in a folder was made with, by dotted key. Raises InvalidInput where there is none."""
     file = path / CONFIG
     try:
-        found = flatten(tomllib.loads(regular(file).read_text(encoding="utf-8")))
+        config = flatten(tomllib.loads(regular(file).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         if not path.exists():
             raise InvalidInput(
@@ -158,13 +158,13 @@ def read_config(path: Path) -> dict[str, Any]:
         ) from None
     except TOML_ERRORS as error:
         raise InvalidInput(f"{file} cannot be read: {error}. Restore it, or choose another folder.") from error
-    if (version := found.pop(FORMAT, None)) != VERSION:
+    if (version := config.pop(FORMAT, None)) != VERSION:
         when = "a later" if isinstance(version, int) and version > VERSION else "an earlier"
         raise InvalidInput(
             f"{path} was written by {when} version of Gnothi: got format {version or 1}, expected {VERSION}. What it recorded "
             "may mean something else here: make it anew in another folder, or read it with the version that wrote it."
         )
-    return found
+    return config
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -202,8 +202,8 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
         return key.startswith(FINGERPRINTS), key in last, key not in before or key not in now, key
 
     differing = [key for key in sorted(before.keys() | now.keys(), key=place) if before.get(key) != now.get(key)]
-    said = changed(before) if any(key in _OF_QUESTIONS for key in differing) else ""
-    renewed = set(_OF_QUESTIONS) if said is None else set()
+    differences = changed(before) if any(key in _OF_QUESTIONS for key in differing) else ""
+    renewed = set(_OF_QUESTIONS) if differences is None else set()
     # What lies elsewhere, and is the same.
     renewed |= {key for key in differing if now.get(FINGERPRINTS + key, "") == before.get(FINGERPRINTS + key)}
     for key in differing:
@@ -211,7 +211,7 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
             continue
         named = key.removeprefix(FINGERPRINTS)
         if key == _QUESTIONS:
-            which = f": {said}" if said else f" (fingerprint {before.get(key)}, now {now.get(key)})"
+            which = f": {differences}" if differences else f" (fingerprint {before.get(key)}, now {now.get(key)})"
             raise InvalidSetting(
                 f"the questions of {now.get('dataset.name')} have changed since the {what} {path} was made{which}. Choose "
                 "another <--out> to ask them, or put the data set back as it was; questions may be added at its end."
@@ -232,8 +232,8 @@ def _agree(path: Path, config: Mapping[str, Any], what: str, changed: Changed) -
             )
     if kept := renewed & set(differing):
         rest = {key: value for key, value in before.items() if key not in kept}
-        found = rest | {key: now[key] for key in kept if key in now}
-        replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **found}))
+        merged = rest | {key: now[key] for key in kept if key in now}
+        replace_file(path / CONFIG, to_toml({FORMAT: VERSION, **merged}))
 
 
 def resource(key: str) -> str:

@@ -67,13 +67,13 @@ class _Actor(Place):
 
     async def open(self) -> WorkerInfo:
         try:
-            told = await self._handle.open.remote()
+            info = await self._handle.open.remote()
         except self._losses as error:
-            self._gone(_said(error))
-            raise Lost(_said(error)) from None
-        if isinstance(told, Exception):
-            raise told
-        found: WorkerInfo = told
+            self._gone(_reason(error))
+            raise Lost(_reason(error)) from None
+        if isinstance(info, Exception):
+            raise info
+        found: WorkerInfo = info
         return found
 
     async def close(self) -> None:
@@ -84,27 +84,27 @@ class _Actor(Place):
             self._working.cancel()
         self._ray.kill(self._handle)
 
-    def _send(self, asked: Sequence[Assignment]) -> None:
+    def _send(self, assignments: Sequence[Assignment]) -> None:
         if self._working is None or self._working.done():
-            self._working = asyncio.ensure_future(self._work(asked))
+            self._working = asyncio.ensure_future(self._work(assignments))
         else:
-            self._handle.take.remote(asked)  # where that is lost, so is the call that is under way
+            self._handle.take.remote(assignments)  # where that is lost, so is the call that is under way
 
-    async def _work(self, asked: Sequence[Assignment]) -> None:
+    async def _work(self, assignments: Sequence[Assignment]) -> None:
         try:
             while True:
-                self._arrived(await self._handle.work.remote(asked))
+                self._arrived(await self._handle.work.remote(assignments))
                 await asyncio.sleep(0)  # whoever got an answer asks the next question
-                asked, self._outbox = self._outbox, []
+                assignments, self._outbox = self._outbox, []
                 if not self.busy:
                     return
         except self._losses as error:
-            self._gone(_said(error))
+            self._gone(_reason(error))
         except Exception as error:  # noqa: BLE001 - nothing comes any more: it belongs to whoever waits
             self._failed(error)
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     text = (str(error).strip() or repr(error)).splitlines()[0]
     return f"said: {text}{'' if text.endswith('.') else '.'}"
 

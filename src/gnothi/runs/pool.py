@@ -110,19 +110,19 @@ class Pool(Generic[R]):
         return _Worker(place, asyncio.ensure_future(self._open(place)))
 
     async def _open(self, place: Place) -> WorkerInfo:
-        told = await place.open()
-        if told.version != __version__:
+        info = await place.open()
+        if info.version != __version__:
             raise InvalidSetting(
-                f"<--on>: a node of the cluster has Gnothi {told.version}, expected {__version__} as here. Install the same "
+                f"<--on>: a node of the cluster has Gnothi {info.version}, expected {__version__} as here. Install the same "
                 "version on every node."
             )
-        self._first = self._first or told
-        if told.precision != self._first.precision:
+        self._first = self._first or info
+        if info.precision != self._first.precision:
             raise InvalidSetting(
-                f"<--on>: the model computes in {told.precision} on one node and in {self._first.precision} on another, so its "
+                f"<--on>: the model computes in {info.precision} on one node and in {self._first.precision} on another, so its "
                 "numbers would differ. Say in which: <--set model.dtype=...>"
             )
-        return told
+        return info
 
     def _replace(self, worker: _Worker, error: Lost) -> None:
         """By a new one. Many questions may tell of the same loss."""

@@ -51,14 +51,14 @@ class _Process(Place):
         )
         self._process.start()
         there.close()
-        self._told: asyncio.Future[WorkerInfo] = self._loop.create_future()
+        self._info: asyncio.Future[WorkerInfo] = self._loop.create_future()
         self._ended = asyncio.Event()
         work = bytes(ForkingPickler.dumps((opened, ask)))
         self._reader = threading.Thread(target=self._read, args=(work,), name=f"{self._process.name}-replies", daemon=True)
         self._reader.start()
 
     async def open(self) -> WorkerInfo:
-        return await self._told
+        return await self._info
 
     async def close(self) -> None:
         with suppress(*_GONE):
@@ -74,9 +74,9 @@ class _Process(Place):
         self._process.join()
         self._connection.close()
 
-    def _send(self, asked: Sequence[Assignment]) -> None:
+    def _send(self, assignments: Sequence[Assignment]) -> None:
         with suppress(*_GONE):  # the reader tells of its end
-            self._connection.send(asked)
+            self._connection.send(assignments)
 
     def _read(self, work: bytes) -> None:
         with suppress(EOFError, OSError):
@@ -93,13 +93,13 @@ class _Process(Place):
         with suppress(RuntimeError):  # the loop has ended, nobody waits
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _opened(self, told: WorkerInfo | Exception) -> None:
-        if self._told.done():
+    def _opened(self, info: WorkerInfo | Exception) -> None:
+        if self._info.done():
             return
-        if isinstance(told, Exception):
-            self._told.set_exception(told)
+        if isinstance(info, Exception):
+            self._info.set_exception(info)
         else:
-            self._told.set_result(told)
+            self._info.set_result(info)
 
     def _over(self, how: str) -> None:
         self._gone(how)
@@ -145,8 +145,8 @@ async def _serve(connection: Connection, host: Host) -> None:
     connection.send(await host.open())
     async with asyncio.TaskGroup() as group:
         answering = group.create_task(_answer(connection, host))
-        while (asked := await inbox.get()) is not None:
-            await host.take(asked)
+        while (assignments := await inbox.get()) is not None:
+            await host.take(assignments)
         answering.cancel()
     await host.close()
 
@@ -160,9 +160,9 @@ async def _answer(connection: Connection, host: Host) -> None:
 def _listen(connection: Connection, loop: asyncio.AbstractEventLoop, inbox: asyncio.Queue[Any]) -> None:
     while True:
         try:
-            asked = connection.recv()
+            assignments = connection.recv()
         except (EOFError, OSError):
             os._exit(1)  # the parent is gone, and nobody will read an answer
-        loop.call_soon_threadsafe(inbox.put_nowait, asked)
-        if asked is None:
+        loop.call_soon_threadsafe(inbox.put_nowait, assignments)
+        if assignments is None:
             return

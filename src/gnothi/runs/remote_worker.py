@@ -60,13 +60,13 @@ class Place(ABC):
             self._waiting.pop(number, None)
 
     @abstractmethod
-    def _send(self, asked: Sequence[Assignment]) -> None:
+    def _send(self, assignments: Sequence[Assignment]) -> None:
         """Send a message. Where that cannot be, the worker is lost, or about to be."""
 
     def _post(self) -> None:
         if self._outbox and not self.lost:
-            asked, self._outbox = self._outbox, []
-            self._send(asked)
+            assignments, self._outbox = self._outbox, []
+            self._send(assignments)
 
     def _arrived(self, answered: Iterable[Answered]) -> None:
         for number, result in answered:

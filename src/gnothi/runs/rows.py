@@ -172,19 +172,19 @@ def _tally(events: Sequence[Event]) -> dict[str, int]:
 
 
 def _gauge(gauge: Gauge) -> dict[str, Any]:
-    found = asdict(gauge)
-    del found["signal"]
-    return {**found, "score": _rounded(gauge.score)}
+    row = asdict(gauge)
+    del row["signal"]
+    return {**row, "score": _rounded(gauge.score)}
 
 
 def _decision(event: Decided) -> dict[str, Any]:
     threshold = None if event.threshold is None else jsonable(event.threshold)
-    found = {**asdict(event), "score": _rounded(event.score), "threshold": threshold}
+    row = {**asdict(event), "score": _rounded(event.score), "threshold": threshold}
     # Scores that are compared with each other differ in digits that no threshold counts.
     digits = _rounded if event.threshold is not None else _significant
     draws = [[digits(score) for score in scores] for scores in event.draws]
-    told = {"samples": event.samples, "draws": draws or None}
-    return {key: one for key, one in (found | told).items() if key not in told or one is not None}
+    optional = {"samples": event.samples, "draws": draws or None}
+    return {key: one for key, one in (row | optional).items() if key not in optional or one is not None}
 
 
 def _rounded(value: float | None) -> float | None:
@@ -209,12 +209,12 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for item in fields(value):
             inner = jsonable(getattr(value, item.name))
             if inner is not None or "optional" not in item.metadata:
-                found |= inner if "merged" in item.metadata else {item.name: inner}
-        return found
+                members |= inner if "merged" in item.metadata else {item.name: inner}
+        return members
     if isinstance(value, list | tuple | set | frozenset):
         return [jsonable(item) for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
     if hasattr(value, "tolist"):  # numpy
@@ -224,17 +224,17 @@ def jsonable(value: Any) -> Any:
 
 def rounded(value: T) -> T:
     """Six significant digits everywhere, in records, mappings and sequences of the same kind."""
-    found: Any = value
+    result: Any = value
     if isinstance(value, float):
-        found = significant(value)
+        result = significant(value)
     elif isinstance(value, Mapping):
-        found = {key: rounded(item) for key, item in value.items()}
+        result = {key: rounded(item) for key, item in value.items()}
     elif is_dataclass(value) and not isinstance(value, type):
-        found = replace(value, **{item.name: rounded(getattr(value, item.name)) for item in fields(value)})
+        result = replace(value, **{item.name: rounded(getattr(value, item.name)) for item in fields(value)})
     elif isinstance(value, list | tuple):
         items = [rounded(item) for item in value]
-        found = items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return cast(T, found)
+        result = items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return cast(T, result)
 
 
 def group(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -31,12 +31,12 @@ def reached(rows: Sequence[Row]) -> Reached | None:
     staged = [row for row in rows if row.stage]
     if not staged:
         return None
-    told = [row.reached for row in staged if row.reached["found"] is not None and row.reached["read"] is not None]
-    found, read = ([float(one[key]) for one in told] for key in ("found", "read"))
-    answered = [float(one["stage"].startswith(READ)) for one in told]
+    known = [row.reached for row in staged if row.reached["found"] is not None and row.reached["read"] is not None]
+    found, read = ([float(one[key]) for one in known] for key in ("found", "read"))
+    answered = [float(one["stage"].startswith(READ)) for one in known]
     counts = Counter(row.stage for row in staged)
     return Reached(
-        n=len(told),
+        n=len(known),
         found=mean(found),
         found_interval=mean_interval(found),
         read=mean(read),
