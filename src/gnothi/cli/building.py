@@ -112,8 +112,8 @@ def end(
         document |= {"unreadable_first": [on_the_command_line(line) for line in report.unreadable.first]}
         print_json(document | {"notices": report.notices.first, "seconds": round(report.seconds, 3)})
     else:
-        told = ((report.moved, "moved"), (report.deleted, "deleted"))
-        left = "".join(f", {number:,} {how}" for number, how in told if number)
+        changes = ((report.moved, "moved"), (report.deleted, "deleted"))
+        left = "".join(f", {number:,} {how}" for number, how in changes if number)
         read = f"from {counted(report.sources, 'file')} ({report.unchanged:,} unchanged{left}) in {report.seconds:.1f} s"
         click.echo(f"{out}: {holds} {read}")
     return 1 if report.unreadable.count else 0
@@ -124,7 +124,7 @@ def unread(spec: str) -> str:
     folder = spec.removeprefix("dense:").removeprefix("hybrid:").removeprefix("bm25:")
     left = left_out.read(Path(folder))
     out, noted = sum(one.unreadable for one in left), len({one.path for one in left if one.read})
-    told = [f"{counted(out, 'file')} could not be read"] * bool(out) + [f"{counted(noted, 'file')} read with a notice"] * bool(
-        noted
-    )
-    return f"{', '.join(told)}: gnothi index info {folder} says which." if told else ""
+    problems = [f"{counted(out, 'file')} could not be read"] * bool(out) + [
+        f"{counted(noted, 'file')} read with a notice"
+    ] * bool(noted)
+    return f"{', '.join(problems)}: gnothi index info {folder} says which." if problems else ""

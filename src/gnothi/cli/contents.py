@@ -80,18 +80,18 @@ def info(path: str, files: bool, as_json: bool) -> None:
     click.echo(f"{path}: {counted(passages, 'passage')}, {size / 1e6:,.1f} MB on disk")
     if sources is not None:
         click.echo(f"sources: {counted(sources, 'file')}")
-    happened = {
+    headings = {
         (True, False): "left out, not readable",
         (False, False): "left out, skipped",
         (False, True): "notices on what was read",
     }
-    for kind, said in happened.items():
+    for kind, heading in headings.items():
         listing = Listing()
         for one in left:
             if (one.unreadable, one.read) == kind:
                 listing.add(f"{one.path} {one.reason}")
         if listing.count:
-            click.echo(f"{said}: {counted(listing.count, 'notice' if kind[1] else 'file')}")
+            click.echo(f"{heading}: {counted(listing.count, 'notice' if kind[1] else 'file')}")
             for line in listing.first:
                 click.echo(f"  {clean(on_the_command_line(line))}")
     click.echo(clean(f"format: version {manifest.version}, by Gnothi {manifest.created_by}"))

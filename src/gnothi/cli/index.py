@@ -226,12 +226,12 @@ def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: boo
 
 
 async def _search(path: str, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
-    def heard(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, UnknownKeys):
             say(f"warning: {unknown_keys(event.lacking, event.known)}.")
 
     async with contextlib.aclosing(open_index(path)) as retriever:
-        with listen(heard):
+        with listen(on_event):
             return await filtered(retriever, filters).search(query, k)
 
 
@@ -285,8 +285,8 @@ def _print_results(results: tuple[ScoredPassage, ...]) -> None:
     width = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 0
     for rank, result in enumerate(results, 1):
         passage = result.passage
-        told = "  ".join(filter(None, (clean(passage.id), clean(passage.title), clean(_metadata(passage)))))
-        click.echo(f"{rank:>2}  {result.score:7.3f}  {told}")
+        heading = "  ".join(filter(None, (clean(passage.id), clean(passage.title), clean(_metadata(passage)))))
+        click.echo(f"{rank:>2}  {result.score:7.3f}  {heading}")
         for line in passage.text.splitlines():
             indent = " " * (4 + len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip()))
             text = clean(line)
@@ -294,6 +294,6 @@ def _print_results(results: tuple[ScoredPassage, ...]) -> None:
 
 
 def _metadata(passage: Passage) -> str:
-    """But for the source that its id tells."""
-    told = [f"{key}={as_text(one)}" for key, one in passage.metadata.items() if key != "source" or str(one) not in passage.id]
-    return f"({', '.join(told)})" if told else ""
+    """Metadata as text, without the source if the id names it."""
+    pairs = [f"{key}={as_text(one)}" for key, one in passage.metadata.items() if key != "source" or str(one) not in passage.id]
+    return f"({', '.join(pairs)})" if pairs else ""

@@ -76,12 +76,12 @@ def _list(file: Path, as_json: bool) -> None:
         terminal.print_json(documents)
         return
     for one in documents:
-        said = [f"since {one['created'][:10]}"]
-        said += [f"revoked {one['revoked'][:10]}"] if one["revoked"] else []
-        said += [f"{one['per_minute']:g} questions a minute"] if one["per_minute"] is not None else []
-        said += [f"{one['tokens']:,} tokens" + (f" of {one['max_tokens']:,}" if one["max_tokens"] is not None else "")]
-        said += [f"cost {one['cost']:.4f} of {one['max_cost']:g}"] if one["max_cost"] is not None else []
-        click.echo(terminal.clean(f"{one['name']}: {', '.join(said)}"))
+        facts = [f"since {one['created'][:10]}"]
+        facts += [f"revoked {one['revoked'][:10]}"] if one["revoked"] else []
+        facts += [f"{one['per_minute']:g} questions a minute"] if one["per_minute"] is not None else []
+        facts += [f"{one['tokens']:,} tokens" + (f" of {one['max_tokens']:,}" if one["max_tokens"] is not None else "")]
+        facts += [f"cost {one['cost']:.4f} of {one['max_cost']:g}"] if one["max_cost"] is not None else []
+        click.echo(terminal.clean(f"{one['name']}: {', '.join(facts)}"))
 
 
 def _revoke(file: Path, name: str, as_json: bool) -> None:

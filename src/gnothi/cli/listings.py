@@ -61,7 +61,7 @@ def _methods(names: tuple[str, ...], as_json: bool) -> None:
     from gnothi.methods import describe
     from gnothi.methods.registry import METHODS
 
-    with _telling_of_plugins():
+    with _plugin_warnings():
         found = [describe(name) for name in names or (entry.name for entry, _ in METHODS.items())]
     if as_json:
         terminal.print_json([_method(description) for description in found])
@@ -109,11 +109,11 @@ def _models(names: tuple[str, ...], sources: options.Sources, as_json: bool) -> 
         opened = [_opened(name, sources) for name in names]
         if as_json:
             terminal.print_json(opened if len(opened) > 1 else opened[0])
-        for number, told in enumerate(opened if not as_json else ()):
+        for number, description in enumerate(opened if not as_json else ()):
             click.echo("\n" * bool(number), nl=False)
-            _lines((key.replace("_", " "), value) for key, value in told.items())
+            _lines((key.replace("_", " "), value) for key, value in description.items())
         return
-    with _telling_of_plugins():
+    with _plugin_warnings():
         specs = listed()
         kinds = {kind: settings_of(cls, f"{MODEL_SECTION}.").values() for kind, cls in settings_listed().items()}
     if as_json:
@@ -127,19 +127,19 @@ def _models(names: tuple[str, ...], sources: options.Sources, as_json: bool) -> 
 
 
 def _opened(name: str, sources: options.Sources) -> dict[str, str]:
-    """What the model tells of itself, once opened."""
+    """The metadata and capabilities of a model, which is opened for them."""
     from gnothi.models import load_model, model_settings
 
     model = load_model(name, model_settings([name], sources.settings.section("model"))[name])
-    told = {**model.metadata, "offers": ", ".join(["text", *_named(model.capabilities)])}
+    description = {**model.metadata, "offers": ", ".join(["text", *_named(model.capabilities)])}
     asyncio.run(model.aclose())
-    return told
+    return description
 
 
 def _datasets(as_json: bool) -> None:
     from gnothi.datasets import data_sets, formats_listed
 
-    with _telling_of_plugins():
+    with _plugin_warnings():
         named, formats = data_sets(), formats_listed()
     if as_json:
         terminal.print_json({"datasets": _documents("name", named), "formats": _documents("name", formats)})
@@ -166,7 +166,7 @@ def _signals(names: tuple[str, ...], as_json: bool) -> None:
             _settings(known[key] for key in keys)
     if names and not as_json:
         return
-    with _telling_of_plugins():
+    with _plugin_warnings():
         entries = [(SIGNALS.entry(one := name_of(name)), find(one)) for name in names] or SIGNALS.items()
         found = {entry.name: (_first_line(signal), entry.origin) for entry, signal in entries}
     if as_json:
@@ -202,7 +202,7 @@ def _plugins(as_json: bool) -> None:
 
     retrieval: tuple[Registry[Any], ...] = (RETRIEVERS, ENCODERS, RERANKERS, GRAPHS)
     registries: tuple[Registry[Any], ...] = (METHODS, SIGNALS, *retrieval, MODELS, DATASETS, FORMATS)
-    with _telling_of_plugins():
+    with _plugin_warnings():
         found = [(one.kind, entry) for one in registries for entry, _ in one.items() if entry.origin != BUILT_IN]
     if as_json:
         keys = ("kind", "name", "origin", "target")
@@ -219,12 +219,12 @@ def _plugins(as_json: bool) -> None:
 def _first_line(signal: Any) -> str:
     """The first paragraph on it: of its module, where that is one of ours; else of its class."""
     module = inspect.getmodule(signal)
-    told = module if module is not None and module.__name__.startswith("gnothi.") else signal
-    return (inspect.getdoc(told) or "").partition("\n\n")[0].replace("\n", " ")
+    documented = module if module is not None and module.__name__.startswith("gnothi.") else signal
+    return (inspect.getdoc(documented) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 @contextlib.contextmanager
-def _telling_of_plugins() -> Iterator[None]:
+def _plugin_warnings() -> Iterator[None]:
     """What other packages offer and cannot deliver is told in a line each."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PluginWarning)

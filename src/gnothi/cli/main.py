@@ -150,7 +150,7 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _fail(on_the_command_line(_system_message(error)), ResourceUnavailable.exit_code, debug)
     except Exception as error:
-        short = next((what for said, what in _SHORT_OF.items() if said in str(error)), None)
+        short = next((what for part, what in _SHORT_OF.items() if part in str(error)), None)
         if short is not None and isinstance(error, RuntimeError | ImportError):
             return _fail(_short_of(short), ResourceUnavailable.exit_code, debug)
         if (where := place_of(error)) is None:

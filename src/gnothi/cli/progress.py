@@ -88,8 +88,8 @@ class RunProgress:
         elif now - self._last_line >= LINE_EVERY:
             self._last_line = now
             left = f", {self._to_wait(new, passed)}" if new else f" after {lasting(passed)}"
-            told = f"; {below}" if below else ""
-            say(f"{self._label}: {self.done} of {self.total}{broken}{rate}{left}{told}")
+            details = f"; {below}" if below else ""
+            say(f"{self._label}: {self.done} of {self.total}{broken}{rate}{left}{details}")
 
     def _to_wait(self, new: int, passed: float) -> str:
         if not new:
