@@ -70,7 +70,9 @@ def test_scores_that_are_no_numbers() -> None:
     """The least of 0 and NaN is 0 in Python, or NaN, as they stand."""
     job: Job[Request, Result] = Job(Score(PROMPTS[0], ("w1",)))
     weigh = Weigh(job, Score(PROMPTS[0], ("w1",)), PROMPT, [[7]], prefixes={"one": ()})
-    weigh.receive(SimpleNamespace(request_id="one", outputs=[SimpleNamespace(logprobs=[{7: SimpleNamespace(logprob=math.nan)}])]))
+    weigh.receive(
+        SimpleNamespace(request_id="one", outputs=[SimpleNamespace(logprobs=[{7: SimpleNamespace(logprob=math.nan)}])])
+    )
     weigh.finish()
     assert isinstance(job.future.exception(), ModelUnavailable)
 
