@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import ssl
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
@@ -78,6 +80,25 @@ def _one_certificate(tmp_path_factory: pytest.TempPathFactory) -> None:
     if found := ssl.create_default_context().get_ca_certs(binary_form=True):
         (folder / "one.pem").write_text(ssl.DER_cert_to_PEM_cert(found[0]), "ascii")
         os.environ |= {"SSL_CERT_FILE": str(folder / "one.pem"), "SSL_CERT_DIR": str(folder)}
+
+
+class _StandardError:
+    """That of whoever writes to it now."""
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(sys.stderr, name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """A library that is first imported in a test with ``capsys`` makes a log handler that writes to the stream of that test,
+    which is closed now: from here on it writes to that of each test, as if it had been imported there."""
+    yield
+    for known in list(vars(logging)["_handlerList"]):
+        handler = known()
+        if isinstance(handler, logging.StreamHandler) and getattr(handler.stream, "closed", False):
+            vars(handler).pop("flush", None)  # transformers puts that of the stream there
+            handler.stream = _StandardError()
 
 
 @pytest.fixture(scope="session", autouse=True)

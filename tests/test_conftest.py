@@ -103,6 +103,27 @@ def test_a_mark_may_come_from_the_conftest_of_the_folder_and_no_other_file_is_im
     assert "2 passed, 1 deselected" in tried(project, "beside", "-m", "(slow or data) and not long")
 
 
+LIBRARY = """
+import logging, sys
+
+def test_is_imported(capsys):
+    handler = logging.StreamHandler()
+    handler.flush = sys.stderr.flush  # as transformers has it
+    logging.getLogger("library").addHandler(handler)
+
+def test_warns(capsys):
+    logging.getLogger("library").warning("said")
+    assert capsys.readouterr().err == "said\\n"
+"""
+
+
+def test_a_library_that_a_test_imports_says_in_later_ones_what_it_has_to_say(project: Path) -> None:
+    """Its handler keeps the stream of that test, which closes it."""
+    (project / "test_it.py").write_text(LIBRARY, "utf-8")
+    told = tried(project, "nowhere")
+    assert "2 passed" in told, told
+
+
 def test_all_that_fail_are_named() -> None:
     tried = []
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from gnothi.types import Decoding, Prompt, Task
 from gnothi.weights import file_digest
 from tests.messages import refused
 from tests.models import tiny_gguf
+from tests.patience import PATIENCE
+from tests.preloaded import Preloaded
 
 CPU = ModelSettings(device="cpu")
 PROMPT = Prompt(Task("answer"), "Who?")
@@ -108,11 +110,13 @@ def test_what_a_killed_process_left_is_made_anew(file: Path, cache: Path, remain
 
 
 @pytest.mark.slow
-def test_of_two_processes_one_reads_it(file: Path, cache: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(2) as pool:
-        first, second = pool.starmap(gguf.kept, [(file, "tiny")] * 2)
-    assert first == second
+def test_of_two_processes_one_reads_it(preloaded: Preloaded, file: Path, cache: Path, tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from gnothi.models import gguf; print(gguf.kept(Path(sys.argv[1]), 'tiny'))"
+    program = preloaded.client(tmp_path / "program", "-c", code)
+    both = [subprocess.Popen([program, file], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    first, second = (one.communicate(timeout=PATIENCE)[0] for one in both)
+    assert [one.returncode for one in both] == [0, 0]
+    assert first == second == f"{cache / 'models' / file_digest(file)}\n"
     assert sorted(path.suffix for path in (cache / "models").iterdir()) == ["", ".lock"]
 
 

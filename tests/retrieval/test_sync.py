@@ -334,6 +334,21 @@ def test_two_builds_killed_one_after_the_other(tmp_path: Path, out: Path) -> Non
     kill_twice(tmp_path, out, lambda: texts(out), FolderLedger)
 
 
+def test_whom_a_killed_build_took_a_passage_from_gets_it_back_when_another_folder_is_built(docs: Path, out: Path) -> None:
+    """The next build finds the passage standing and cannot know whose place it took, whose folder it does not read."""
+    other = docs.with_name("other")
+    records(other / "d.jsonl", x2="another two")
+    records(other / "e.jsonl", x3="three")
+    build([docs], out)
+    with patch.object(FolderLedger, "save", side_effect=Killed), suppress(Killed):
+        build([other], out)
+    build([other], out)
+    assert contents(out)["x2"].text == "another two"
+    (other / "d.jsonl").unlink()
+    build([other], out)
+    assert contents(out)["x2"].text == "two"
+
+
 def walk(
     root: Path,
     out: Path | str,

@@ -45,6 +45,11 @@ def test_what_is_found_again_keeps_its_day(tmp_path: Path) -> None:
     assert read_header(tmp_path)["made"] == {"date": "Wednesday"}
 
 
+def test_states_that_are_no_numbers_are_refused() -> None:
+    with refused(InvalidInput):
+        probe_saying(0.7).wrong_by_state(np.full(HIDDEN_SIZE, np.nan))
+
+
 def test_of_a_model_without_states(tmp_path: Path) -> None:
     write_probe(tmp_path, probe_saying(0.7))
     write_probe(tmp_path, replace(probe_saying(0.7, 0.2), states=(), regression=None))

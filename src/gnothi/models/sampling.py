@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, ModelUnavailable
 from gnothi.types import Decoding, StateSpec
 
 Floats = NDArray[np.floating]
@@ -30,6 +30,14 @@ def check(decoding: Decoding) -> None:
     for name, (got, fine, expected) in problems.items():
         if not fine:
             raise InvalidSetting(f"decoding setting {name!r}: got {got!r}, expected {expected}.")
+
+
+def not_finite() -> ModelUnavailable:
+    """The error for a model whose probabilities are no numbers."""
+    return ModelUnavailable(
+        "the model's probabilities are NaN or infinite, expected finite numbers. Use <--set model.dtype=float32>; if they still "
+        "are, its weights are damaged: load another copy."
+    )
 
 
 def check_states(hidden: Sequence[StateSpec]) -> None:

@@ -7,6 +7,7 @@ others run. The middle-layer state of each sample is read by a hook at the posit
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ from gnothi.models.engine.trial import prepare
 from gnothi.models.engine.verdicts import describe, verdict_of
 from gnothi.models.generation_config import told as not_followed
 from gnothi.models.rendering import Renderer
+from gnothi.models.sampling import not_finite
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
 from gnothi.types import Capabilities, ContinuationScore, Decoding, Profile, PromptStates, Samples, StateSpec
 
@@ -380,6 +382,8 @@ class TransformersBackend(ContinuousBackend):
             prompts, tokens = [tuple(ids) for _, ids, _, _ in chunk], [tokens for *_, tokens in chunk]
             results = self._logprobs(prompts, tokens)
             for (job, ids, request, _), logprobs in zip(chunk, results, strict=True):
+                if any(math.isnan(number) for numbers in logprobs for number in numbers):
+                    job.finish(not_finite())
                 pairs = zip(request.continuations, logprobs, strict=True)
                 job.finish(tuple(ContinuationScore(text, tuple(numbers), len(ids)) for text, numbers in pairs))
 

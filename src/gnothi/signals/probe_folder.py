@@ -57,6 +57,10 @@ class FittedProbe:
                 f"the probe {self.name or '(unnamed)'} reads states of {size} numbers, got {len(state)}: it is of another "
                 f"model. Train one for this model with `{COMMAND}`."
             )
+        if not np.isfinite(state).all():
+            raise InvalidInput(
+                "got hidden states that are not finite, expected numbers: load the model in bfloat16 or float32, not float16."
+            )
         return float(self.regression(state[None])[0])
 
     def wrong_by_words(self, question: str) -> float:

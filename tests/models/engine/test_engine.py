@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from gnothi.concurrency import Inbox, Job, hurried
 from gnothi.errors import ModelUnavailable
-from gnothi.models.batched import Batched, Continue, Request, Result
+from gnothi.models.batched import Attend, Batched, Continue, Request, Result, Score
 from gnothi.models.engine.engine import regroup
 from gnothi.models.rendering import Tagged
 from gnothi.models.settings import ModelSettings
 from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import GREEDY, PROMPTS, WARM
 from gnothi.types import Decoding, Samples, StateSpec
+from tests.messages import refused
 from tests.models.tiny import backend_of, build_deep
 
 pytestmark = pytest.mark.usefixtures("one_trial")
@@ -273,9 +274,17 @@ def test_numbers_that_are_not_finite_are_an_error_with_advice(tokenizer: Any) ->
     with torch.no_grad():
         model.lm_head.weight[5] = float("nan")
     backend = backend_of(model, tokenizer, attention="repeated")
-    for result in backend.run([Continue(PROMPTS[0], 1, GREEDY), Continue(PROMPTS[0], 3, WARM)]):
-        assert isinstance(result, ModelUnavailable)
-        assert "float32" in str(result)
+    asked = [
+        Continue(PROMPTS[0], 1, GREEDY),
+        Continue(PROMPTS[0], 3, WARM),
+        Score(PROMPTS[0], ("w1",)),
+        Score(PROMPTS[0], ("w1 w2", "w3")),
+        Attend(PROMPTS[0], "w1 w2"),
+    ]
+    for request in asked:
+        (result,) = backend.run([request])
+        with refused(ModelUnavailable):
+            raise result if isinstance(result, Exception) else AssertionError(result)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=40))

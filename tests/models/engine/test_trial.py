@@ -23,7 +23,7 @@ from gnothi.models.transformers import TransformersBackend
 from gnothi.testing.conformance.language_model import PROMPTS, WARM
 from gnothi.types import Samples, StateSpec
 from tests.messages import refused
-from tests.models.tiny import ARCHITECTURES, build_deep
+from tests.models.tiny import ARCHITECTURES, build_deep, build_model
 
 Patch = pytest.MonkeyPatch
 
@@ -187,6 +187,18 @@ def test_what_is_no_causal_model_is_refused() -> None:
     model.model.layers[0] = Both(model.model.layers[0])
     with refused(ModelUnavailable):
         settle(Network(model, 0))
+
+
+def test_what_returns_nan_is_not_called_something_else() -> None:
+    shallow, first, deep = build_model("llama"), build_deep("llama"), build_deep("llama")
+    with torch.no_grad():
+        shallow.lm_head.weight[5] = float("nan")
+        first.model.layers[0].mlp.down_proj.weight[5] = float("inf")
+        deep.lm_head.weight[5] = float("nan")
+    for model in (shallow, first):
+        with refused(ModelUnavailable):
+            settle(Network(model, 0))
+    settle(Network(deep, 0))  # the trial does not go that far: see what the engine says
 
 
 def test_what_cannot_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

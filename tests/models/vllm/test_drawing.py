@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any, get_args
 
@@ -7,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnothi.concurrency import Job
 from gnothi.errors import ModelUnavailable
+from gnothi.models.batched import Request, Result, Score
 from gnothi.models.engine.text import Detokenizer, StopWatch
-from gnothi.models.vllm.backend import NAMED, Drawn, assemble, fed, questions, read, seed_of
+from gnothi.models.vllm.backend import NAMED, Drawn, Weigh, assemble, fed, questions, read, seed_of
+from gnothi.testing.conformance.language_model import PROMPTS
 from gnothi.types import Finish, Generation, Position
 from tests.models.tiny import VOCABULARY
 
@@ -60,6 +64,17 @@ def test_probabilities_that_are_no_numbers(tokenizer: Any) -> None:
     result = read(completion("w1", logprob=float("nan")), PROMPT, (EOS,), Detokenizer(tokenizer), None)
     assert isinstance(result, ModelUnavailable)
     assert "{'dtype': 'float32'}" in str(result)
+
+
+def test_scores_that_are_no_numbers() -> None:
+    """The least of 0 and NaN is 0 in Python, or NaN, as they stand."""
+    job: Job[Request, Result] = Job(Score(PROMPTS[0], ("w1",)))
+    weigh = Weigh(job, Score(PROMPTS[0], ("w1",)), PROMPT, [[7]], prefixes={"one": ()})
+    weigh.receive(
+        SimpleNamespace(request_id="one", outputs=[SimpleNamespace(logprobs=[{7: SimpleNamespace(logprob=math.nan)}])])
+    )
+    weigh.finish()
+    assert isinstance(job.future.exception(), ModelUnavailable)
 
 
 @pytest.mark.parametrize(("position", "sequence"), [("fed_eos", (7, 8, 3)), ("predicting", (7, 8))])

@@ -21,6 +21,7 @@ from gnothi.models.engine.path import DecodePath, PrefillSteps
 from gnothi.models.engine.rows import Rows, Task
 from gnothi.models.engine.states import Captured, StateHook
 from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, write_out
+from gnothi.models.sampling import not_finite
 from gnothi.types import Finish, Generation, Position
 
 # Which continuations a step computes: samples of one prompt that have said the same so far, and say the same next, are one.
@@ -413,9 +414,7 @@ class Engine:
         if generation is None:
             generation = task.texts[key] = self._generation(row, finish)
         if not np.isfinite(rows.logprobs[row, :count]).all():
-            task.job.finish(
-                ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
-            )
+            task.job.finish(not_finite())
         if self._is_unsettled(task, int(rows.sample[row]), count):
             task.job.finish(unsettled(len(task.prompt), self._network.frequencies.limit))
         task.generations[int(rows.sample[row])] = generation

@@ -14,6 +14,7 @@ from gnothi.models.engine.frequencies import Frequencies
 from gnothi.models.engine.path import PrefillSteps
 from gnothi.models.engine.states import Captured, StateHook, StateHooks
 from gnothi.models.engine.text import Detokenizer
+from gnothi.models.sampling import not_finite
 from gnothi.types import Attended
 
 
@@ -172,6 +173,7 @@ def by_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
 def attend(model: Any, detokenizer: Detokenizer, prompt: Sequence[int], continuation: Sequence[int]) -> Attended:
     """Where a model looks: its last layer, heads averaged, over the tokens of a prompt and of what follows it (at least one).
+    Raises ModelUnavailable where its probabilities are no numbers.
 
     A pass with the library's eager attention, whose weights the faster ones never compute."""
     ids = [*prompt, *continuation]
@@ -183,6 +185,8 @@ def attend(model: Any, detokenizer: Detokenizer, prompt: Sequence[int], continua
         model.set_attn_implementation(usual)
     attention = read.attentions[-1][0].float().mean(dim=0)[len(prompt) :]
     logprobs = read.logits[0, len(prompt) - 1 : -1].float().log_softmax(dim=-1)
+    if bool(logprobs.isnan().any()):
+        raise not_finite()
     entropies = -(logprobs.exp() * logprobs).nan_to_num().sum(dim=-1)
     text = detokenizer.text([], ids)
     return Attended(tuple(detokenizer.split([], ids, text)), entropies.cpu().numpy(), attention.cpu().numpy())

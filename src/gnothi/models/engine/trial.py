@@ -263,11 +263,22 @@ class _Trial:
         ][-1:]
         network.wanted = frozenset(hooks)
         found = [network.plain(text) for text in (texts.long, texts.short)]
+        self._check_finite(found[0][0])
         self._check_causal(found[0][0])
         single = is_single(network.model)
         return Reference(
             found[0][0][0], found[1][0][0], {hook: (found[0][1][hook][0], found[1][1][hook][0]) for hook in hooks}, single
         )
+
+    def _check_finite(self, whole: Tensor) -> None:
+        """Beside what is no number nothing is the same, not even itself."""
+        broken = int((~whole[0].isfinite()).any(dim=-1).sum())
+        if broken:
+            raise ModelUnavailable(
+                f"the {type(self._network.model).__name__} returns NaN or infinite numbers at {broken} of {len(whole[0])} tokens, "
+                "expected finite ones. Its weights are damaged, or overflow in 16 bits: load another copy, or use "
+                "<--set model.dtype=float32>."
+            )
 
     def _check_causal(self, whole: Tensor) -> None:
         """What stands at a token must not change with the tokens behind it."""

@@ -21,6 +21,7 @@ from gnothi.models.encoding import Encoder
 from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import CONTEXT_TOKENS, Detokenizer, StopWatch, write_out
 from gnothi.models.rendering import Renderer
+from gnothi.models.sampling import not_finite
 from gnothi.models.vllm.worker import Feed
 from gnothi.types import (
     Capabilities,
@@ -73,7 +74,7 @@ def read(
                 break
     logprobs = [float(found[token].logprob) for token, found in zip(ids, completion.logprobs, strict=False)]
     if not all(map(math.isfinite, logprobs)):
-        return ModelUnavailable("the model's probabilities are not finite numbers; try <--set model.dtype=float32>.")
+        return not_finite()
     shown = ids[:-1] if finish == "eos" else ids
     text, tokens, cut = write_out(detokenizer, watch, context, shown, logprobs, [None] * len(shown))
     return Drawn(Generation(text, tokens, "stop" if cut else finish, len(prompt), len(ids)), tuple(ids))
@@ -191,9 +192,11 @@ class Weigh:
     def receive(self, output: Any) -> None:
         prefix = self.prefixes[output.request_id]
         for token, found in output.outputs[0].logprobs[0].items():
-            self.replies[prefix, token] = min(0.0, float(found.logprob))
+            self.replies[prefix, token] = min(float(found.logprob), 0.0)  # in this order NaN stays NaN
 
     def finish(self) -> None:
+        if any(map(math.isnan, self.replies.values())):
+            self.job.finish(not_finite())
         scores = zip(self.request.continuations, assemble(self.continuations, self.replies), strict=True)
         self.job.finish(tuple(ContinuationScore(text, numbers, len(self.prompt)) for text, numbers in scores))
 
