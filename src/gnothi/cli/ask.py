@@ -129,8 +129,8 @@ def _one(
     from gnothi.api.given import as_question, request_of
     from gnothi.api.rag import ask_once, plan_of
 
-    question, said = as_question(text, choices), sources.arguments()
-    plan = plan_of(request_of(said, methods, said["settings"]), seed)
+    question = as_question(text, choices)
+    plan = plan_of(request_of(sources.arguments(), methods), seed)
     if sys.stderr.isatty() and not as_json:  # what loads meanwhile takes seconds
         say(_described(plan))
 
