@@ -212,12 +212,5 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
 def _over_sources_of(rag: Rag, said: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the model and the indexes of an open Rag, and their settings."""
     own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
-    settings, sources = Settings({**given.settings_of(said).given, **own}), rag.plan.sources
-    return {
-        **said,
-        "settings": settings,
-        "model": sources.model,
-        "index": sources.index,
-        "graph": sources.graph,
-        "config": None,
-    }
+    sources = {key: getattr(rag.plan.sources, key) for key in ("model", "index", "graph")}
+    return {**said, **sources, "settings": Settings({**given.settings_of(said).given, **own}), "config": None}

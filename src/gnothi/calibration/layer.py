@@ -25,9 +25,9 @@ def depends_on(found: Calibration) -> dict[str, Any]:
     return {"form": WHOLE, **found.settings}
 
 
-def settings_of(found: Calibration, names: Sequence[object], given: Settings) -> dict[str, Given]:
+def settings_of(found: Calibration, names: Sequence[object], given: Settings, model: Any = None) -> dict[str, Given]:
     """Under the name of each method that the calibration is for: the gate's signal, its threshold, when it stops drawing, and
-    what scores depend on.
+    what scores depend on. Of the ``model``, how its prompts were written, where that is not the default.
 
     It is for the method that it was made with, and for those whose signal a user named so; where there are none, for every one
     whose gate could have the signal. Raises InvalidSetting where there are none either."""
@@ -48,30 +48,22 @@ def settings_of(found: Calibration, names: Sequence[object], given: Settings) ->
         chosen |= {STOPPING: None if other else found.stopping} if draws or found.stopping else {}
         layer |= {f"{spec.name}.{key}": Given(value, source, CALIBRATED) for key, value in depends.items()}
         layer |= {f"{spec.name}.{key}": Given(value, source, CHOSEN) for key, value in chosen.items()}
-    if layer:
-        return layer
-    has = [f"{one.name} got {said.value!r} from {said.source}" for one in specs if (said := _signal_given(one, given))]
-    raise InvalidSetting(
-        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, which no gate of "
-        f"{', '.join(one.name for one in specs)} takes ({'; '.join(has) or 'none can measure it'}). "
-        "Leave out what names another signal, or name another method with <--method NAME>."
-    )
+    if not layer:
+        has = [f"{one.name} got {said.value!r} from {said.source}" for one in specs if (said := _signal_given(one, given))]
+        raise InvalidSetting(
+            f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, which no gate of "
+            f"{', '.join(one.name for one in specs)} takes ({'; '.join(has) or 'none can measure it'}). "
+            "Leave out what names another signal, or name another method with <--method NAME>."
+        )
+    known = config.settings_of(scheme_of(model)[1].settings) if isinstance(model, str) else {}
+    form = {key: value for key, value in found.form.items() if key in known and value != known[key].default}
+    return layer | {f"{MODEL_SECTION}.{key}": Given(value, source, CALIBRATED) for key, value in form.items()}
 
 
 def model_of(found: Calibration) -> str | None:
     """The main model where nobody named one; None where the file does not say, as where the gate listens to another."""
     gate = methods.spec(found.method).gate if found.method in methods.names() else None
     return None if gate and gate.speaker else found.model.name or None
-
-
-def form_of(found: Calibration, model: Any) -> dict[str, Given]:
-    """How the prompts of the model were written, as settings of it, where that is not the default."""
-    known = config.settings_of(scheme_of(model)[1].settings) if isinstance(model, str) else {}
-    return {
-        f"{MODEL_SECTION}.{key}": Given(value, f"<--calibration {found.source}>", CALIBRATED)
-        for key, value in found.form.items()
-        if key in known and value != known[key].default
-    }
 
 
 def _meant(found: Calibration, spec: MethodSpec, given: Settings) -> bool | None:
