@@ -129,8 +129,8 @@ def _one(
     from gnothi.api.given import as_question, request_of
     from gnothi.api.rag import ask_once, plan_of
 
-    question = as_question(text, choices)
-    plan = plan_of(request_of(sources.arguments(), methods), seed)
+    question, said = as_question(text, choices), sources.arguments()
+    plan, budget = plan_of(request_of(said, methods), seed), said["budget"]
     if sys.stderr.isatty() and not as_json:  # what loads meanwhile takes seconds
         say(_described(plan))
 
@@ -138,13 +138,11 @@ def _one(
     from gnothi.models.remote.description import remarks, warnings
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal.answer import Steps, show_answer
-    from gnothi.session.execute import budget_of
 
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]
-    budget = budget_of(plan)
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
     below = screen if screen.is_interactive and not as_json else None
