@@ -12,7 +12,7 @@ import pytest
 
 import gnothi
 from gnothi.api.given import request_of
-from gnothi.config import Settings, to_toml
+from gnothi.config import to_toml
 from gnothi.errors import InvalidSetting
 from gnothi.runs.folder import read_config, read_rows
 from gnothi.session.watch import Watch
@@ -116,9 +116,9 @@ def test_the_record_of_a_run_says_what_it_asked_and_searched(tmp_path: Path) -> 
     (tmp_path / "config.toml").write_text(to_toml(said), "utf-8")
     nothing = dict.fromkeys(("model", "index", "graph", "calibration", "budget"))
     asked = {**nothing, "ignore_mismatch": False, "config": tmp_path / "config.toml"}
-    request = request_of(asked, None, Settings())
+    request = request_of(asked, None)
     assert (request.model, request.index, request.graph) == ("openai:some", "mine", None)
-    assert request_of({**asked, "model": "lab"}, None, Settings()).model == "lab"
+    assert request_of({**asked, "model": "lab"}, None).model == "lab"
 
 
 @pytest.mark.usefixtures("scripted")

@@ -181,7 +181,10 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
             f"{key}: got {said[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
         )
     names = [methods.spec(one).name for one in wanted if not isinstance(one, Rag | None)]
-    plan = _of_names(said, names if named is not None else None, first)
+    asked = said if first is None else _over_sources_of(first, said)
+    plan = resolve(given.request_of(asked, names if named is not None else None))
+    if first is not None:
+        plan = replace(plan, sources=first.plan.sources, models={**first.plan.models, **plan.models})
     if named is None:
         wanted = [method.name for method in plan.methods]
     planned = {method.name: method for method in plan.methods}
@@ -207,15 +210,8 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     return plan, first
 
 
-def _of_names(said: Mapping[str, Any], names: Sequence[str] | None, rag: Rag | None) -> Plan:
-    """The methods that are named, over the sources that are given, or over the Rag's."""
-    settings = given.settings_of(
-        said["settings"] or {}, said["model_settings"], said["index_settings"], said["config"], said["filters"]
-    )
-    if rag is not None:
-        sources = rag.plan.sources
-        own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
-        settings = Settings({**settings.given, **own})
-        said = {**said, "model": sources.model, "index": sources.index, "graph": sources.graph, "config": None}
-    plan = resolve(given.request_of(said, names, settings))
-    return replace(plan, sources=rag.plan.sources, models={**rag.plan.models, **plan.models}) if rag else plan
+def _over_sources_of(rag: Rag, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the model and the indexes of an open Rag, and their settings."""
+    own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
+    sources = {key: getattr(rag.plan.sources, key) for key in ("model", "index", "graph")}
+    return {**said, **sources, "settings": Settings({**given.settings_of(said).given, **own}), "config": None}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi import methods
+from gnothi.calibration.file import read
 from gnothi.config import COMMAND, Given, Settings, flatten, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
@@ -24,26 +25,22 @@ QUESTION_ID = "ask"
 _OTHER_WORDS = {"retriever": "index", "search": "index", "llm": "model", "language_model": "model", "knowledge_graph": "graph"}
 
 
-def settings_of(
-    settings: Mapping[str, Any] | Settings,
-    model_settings: Mapping[str, Any] | None = None,
-    index_settings: Mapping[str, Any] | None = None,
-    config: str | os.PathLike[str] | None = None,
-    filters: Any = None,
-) -> Settings:
-    """Keywords above the file ``config``, which may be a run's. Settings under a method's name, and of signals, have a dot, or
-    stand in a mapping of their own (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``). ``Settings``
-    are all of them, the file's included."""
+def settings_of(said: Mapping[str, Any]) -> Settings:
+    """The arguments ``settings``, ``model_settings``, ``index_settings`` and ``filters``, above the file ``config``, which may
+    be a run's. Settings under a method's name, and of signals, have a dot, or stand in a mapping of their own
+    (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``). ``Settings`` are all of them, the file's
+    included."""
+    settings, config, filters = said.get("settings") or {}, said.get("config"), said.get("filters")
     if isinstance(settings, Settings):
         return settings
-    read = read_settings(Path(config), repeated=as_settings) if config is not None else Settings()
+    before = read_settings(Path(config), repeated=as_settings) if config is not None else Settings()
     named = flatten(settings)
-    named |= {f"{MODEL_SECTION}.{key}": value for key, value in (model_settings or {}).items()}
-    named |= {f"{INDEX_SECTION}.{key}": value for key, value in (index_settings or {}).items()}
+    for section, argument in ((MODEL_SECTION, "model_settings"), (INDEX_SECTION, "index_settings")):
+        named |= {f"{section}.{key}": value for key, value in (said.get(argument) or {}).items()}
     if filters is not None:
         named[f"{INDEX_SECTION}.filters"] = [str(one) for one in as_filters(filters)]
     given = {key: Given(value, f"{key}={value!r:.60}", COMMAND) for key, value in named.items()}
-    return Settings({**read.given, **given})
+    return Settings({**before.given, **given})
 
 
 def repeated(config: str | os.PathLike[str] | None) -> dict[str, Any]:
@@ -87,10 +84,10 @@ def as_path(value: object, name: str) -> Path:
     raise InvalidInput(f"{name}: got {value!r:.80}, expected a path.")
 
 
-def request_of(said: Mapping[str, Any], methods: Sequence[str] | None, settings: Settings) -> Request:
+def request_of(said: Mapping[str, Any], methods: Sequence[str] | None) -> Request:
     """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for; a ``config`` of a run says what they
     leave out of model, index and graph. Raises InvalidInput."""
-    budget, before = said["budget"] or Budget(), repeated(said.get("config"))
+    settings, budget, before = settings_of(said), said["budget"] or Budget(), repeated(said.get("config"))
     model, index, graph = (said[key] if said[key] is not None else before.get(key) for key in ("model", "index", "graph"))
     return Request(
         methods=methods,
@@ -98,7 +95,7 @@ def request_of(said: Mapping[str, Any], methods: Sequence[str] | None, settings:
         index=as_spec(index),
         graph=as_spec(graph),
         settings=settings,
-        calibration=calibration_of(said["calibration"]),
+        calibration=None if said["calibration"] is None else read(said["calibration"]),
         ignore_mismatch=said["ignore_mismatch"],
         max_cost=budget.max_cost,
         max_tokens=budget.max_tokens,
@@ -108,17 +105,6 @@ def request_of(said: Mapping[str, Any], methods: Sequence[str] | None, settings:
 def as_spec(source: Any) -> Any:
     """A name or a folder as text; an object as it is."""
     return os.fspath(source) if isinstance(source, os.PathLike) else source
-
-
-def calibration_of(given: Any) -> Any:
-    """That of a file, or itself. Raises InvalidInput for anything else."""
-    from gnothi.calibration.file import Calibration, read
-
-    if given is None or isinstance(given, Calibration):
-        return given
-    if isinstance(given, str | os.PathLike):
-        return read(Path(given))
-    raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")
 
 
 def refuse_running_loop(called: str, instead: str) -> None:

@@ -20,7 +20,7 @@ def load_model(spec: str | os.PathLike[str], **settings: Any) -> LanguageModel:
 
     Raises UnknownName or InvalidSetting for settings, ModelUnavailable, MissingDependency."""
     name = os.fspath(spec)
-    return sources.open_model(name, model_settings([name], settings_of({}, settings).section("model"))[name])
+    return sources.open_model(name, model_settings([name], settings_of({"model_settings": settings}).section("model"))[name])
 
 
 def open_index(spec: str | os.PathLike[str]) -> Retriever:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gnothi import methods
 from gnothi.api import given
 from gnothi.api.given import refuse_running_loop
+from gnothi.calibration.file import Calibration, read
 from gnothi.concurrency import Loop
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, UsageError
@@ -31,7 +32,6 @@ from gnothi.session.resources import Opened, opened
 from gnothi.types import Question, ScoredPassage
 
 if TYPE_CHECKING:
-    from gnothi.calibration.file import Calibration
     from gnothi.protocols import KnowledgeGraph, LanguageModel, Method, Retriever
     from gnothi.retrieval.foreign import Searches
 
@@ -265,13 +265,10 @@ async def aopen(*arguments: Any, **keywords: Any) -> Rag:
 def _plan(said: dict[str, Any]) -> Plan:
     settings, named = said["settings"], said["method"] or given.repeated(said["config"]).get("method")
     name = named and methods.spec(named).name
-    found = said["calibration"] = given.calibration_of(said["calibration"])
+    found = said["calibration"] = None if said["calibration"] is None else read(said["calibration"])
     suits = GATED if found is None else default_method(None, Settings(), found)[0]
     given.check_keywords(settings, name or suits, [key for key in inspect.signature(open).parameters if key != "settings"])
-    given_settings = given.settings_of(
-        settings, said["model_settings"], said["index_settings"], said["config"], said["filters"]
-    )
-    return plan_of(given.request_of(said, [name] if name else None, given_settings), said["seed"])
+    return plan_of(given.request_of(said, [name] if name else None), said["seed"])
 
 
 def _data(source: Any) -> Any:

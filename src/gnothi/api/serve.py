@@ -52,7 +52,7 @@ def serve(
     Raises as ``gnothi.open``, UnknownName or InvalidSetting for settings of the server, ResourceUnavailable where the address
     cannot be had.
     """
-    said = locals()
+    said = dict(locals())
     given.refuse_running_loop("serve()", "asyncio.to_thread(gnothi.serve, ...)")
     needed, extra = (("mcp", "pydantic"), "mcp") if stdio else (("starlette", "uvicorn", "prometheus_client"), "serving")
     if missing := [name for name in needed if find_spec(name) is None]:
@@ -60,11 +60,11 @@ def serve(
     from gnothi.serving.setups import SECTION, SETUPS, plans, server_settings
 
     watch = watch or Watch()
-    every = given.settings_of(settings or {}, config=config).given
-    every = {**every, **{f"{SECTION}.{key}": Given(value, f"<--{key}>") for key, value in server.items()}}
+    of_flags = {f"{SECTION}.{key}": Given(value, f"<--{key}>") for key, value in server.items()}
+    said["settings"] = Settings({**given.settings_of(said).given, **of_flags})
     named = [methods] if isinstance(methods, str) or callable(methods) else methods
     names = None if named is None else [known.spec(one).name for one in named]
-    request = given.request_of(said, names, Settings(every))
+    request = given.request_of(said, names)
     of_server = server_settings(request.settings)
     if not stdio:
         of_server.check_exposure()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -201,8 +202,13 @@ _READ = {"guarantee": ("target_error", "epsilon"), "worth": ("accuracy", "retrie
 """Numbers that are told of a calibration later."""
 
 
-def read(path: Path) -> Calibration:
-    """Raises InvalidInput for a file that is none, or one of a later version."""
+def read(given: object) -> Calibration:
+    """That of a file, or one that was read before. Raises InvalidInput for anything else, and a file of a later version."""
+    if isinstance(given, Calibration):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise InvalidInput(f"calibration: got {given!r:.80}, expected a file written by gnothi.calibrate, or what it returned.")
+    path = Path(given)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -12,6 +12,7 @@ from gnothi.config import CALIBRATED, CHOSEN, Given, Settings, as_text
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import MODEL_SECTION, given_to
 from gnothi.methods.registry import MethodSpec
+from gnothi.methods.steps.gating import GateSpec
 from gnothi.models.registry import scheme_of
 from gnothi.signals import registry as signals
 from gnothi.signals.stopping import KEY as STOPPING
@@ -25,17 +26,12 @@ def depends_on(found: Calibration) -> dict[str, Any]:
     return {"form": WHOLE, **found.settings}
 
 
-def settings_of(found: Calibration, names: Sequence[object], given: Settings) -> dict[str, Given]:
+def settings_of(found: Calibration, names: Sequence[object], given: Settings, model: Any = None) -> dict[str, Given]:
     """Under the name of each method that the calibration is for: the gate's signal, its threshold, when it stops drawing, and
-    what scores depend on.
-
-    It is for the method that it was made with, and for those whose signal a user named so; where there are none, for every one
-    whose gate could have the signal. Raises InvalidSetting where there are none either."""
-    specs, source, layer = [methods.spec(name) for name in names], f"<--calibration {found.source}>", dict[str, Given]()
-    meant = {spec.name: one for spec in specs if (one := _meant(found, spec, given)) is not None}
-    for spec in specs:
-        if (gate := spec.gate) is None or meant.get(spec.name) is not any(meant.values()):
-            continue
+    what scores depend on. Of the ``model``, how its prompts were written, where that is not the default. Raises InvalidSetting
+    where it is for none."""
+    source, layer = f"<--calibration {found.source}>", dict[str, Given]()
+    for spec, gate in _meant(found, [methods.spec(name) for name in names], given):
         depends = {key: value for key, value in depends_on(found).items() if key in spec.settings}
         depends |= {gate.signal_key: found.signal} if gate.signal_key else {}
         chosen = replace(gate, values={**spec.defaults, **depends}).at(found.threshold)
@@ -48,14 +44,9 @@ def settings_of(found: Calibration, names: Sequence[object], given: Settings) ->
         chosen |= {STOPPING: None if other else found.stopping} if draws or found.stopping else {}
         layer |= {f"{spec.name}.{key}": Given(value, source, CALIBRATED) for key, value in depends.items()}
         layer |= {f"{spec.name}.{key}": Given(value, source, CHOSEN) for key, value in chosen.items()}
-    if layer:
-        return layer
-    has = [f"{one.name} got {said.value!r} from {said.source}" for one in specs if (said := _signal_given(one, given))]
-    raise InvalidSetting(
-        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, which no gate of "
-        f"{', '.join(one.name for one in specs)} takes ({'; '.join(has) or 'none can measure it'}). "
-        "Leave out what names another signal, or name another method with <--method NAME>."
-    )
+    known = config.settings_of(scheme_of(model)[1].settings) if isinstance(model, str) else {}
+    form = {key: value for key, value in found.form.items() if key in known and value != known[key].default}
+    return layer | {f"{MODEL_SECTION}.{key}": Given(value, source, CALIBRATED) for key, value in form.items()}
 
 
 def model_of(found: Calibration) -> str | None:
@@ -64,25 +55,25 @@ def model_of(found: Calibration) -> str | None:
     return None if gate and gate.speaker else found.model.name or None
 
 
-def form_of(found: Calibration, model: Any) -> dict[str, Given]:
-    """How the prompts of the model were written, as settings of it, where that is not the default."""
-    known = config.settings_of(scheme_of(model)[1].settings) if isinstance(model, str) else {}
-    return {
-        f"{MODEL_SECTION}.{key}": Given(value, f"<--calibration {found.source}>", CALIBRATED)
-        for key, value in found.form.items()
-        if key in known and value != known[key].default
-    }
-
-
-def _meant(found: Calibration, spec: MethodSpec, given: Settings) -> bool | None:
-    """Whether it was made with the method, or a user named its signal; None where the method cannot have that signal."""
-    if spec.gate is None or found.fires != "above":
-        return None
-    if (said := _signal_given(spec, given)) is not None:
-        return said.value == found.signal or None
-    if spec.name == found.method:
-        return True
-    return False if spec.gate.signal_key and found.signal in signals.SIGNALS else None
+def _meant(found: Calibration, specs: Sequence[MethodSpec], given: Settings) -> list[tuple[MethodSpec, GateSpec]]:
+    """The method that it was made with, and those whose signal a user named so; where there are none, every one whose gate
+    could have the signal. Raises InvalidSetting where there are none either."""
+    said = {spec.name: one for spec in specs if (one := _signal_given(spec, given)) is not None}
+    gated = [(spec, spec.gate) for spec in specs if spec.gate and found.fires == "above"]
+    named = [
+        (spec, gate)
+        for spec, gate in gated
+        if (said[spec.name].value == found.signal if spec.name in said else spec.name == found.method)
+    ]
+    known = found.signal in signals.SIGNALS
+    if meant := named or [(spec, gate) for spec, gate in gated if spec.name not in said and gate.signal_key and known]:
+        return meant
+    has = "; ".join(f"{name} got {one.value!r} from {one.source}" for name, one in said.items())
+    raise InvalidSetting(
+        f"<--calibration>: got {found.source}, a threshold for the signal {found.signal!r}, which no gate of "
+        f"{', '.join(one.name for one in specs)} takes ({has or 'none can measure it'}). "
+        "Leave out what names another signal, or name another method with <--method NAME>."
+    )
 
 
 def _signal_given(spec: MethodSpec, given: Settings) -> Given | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,9 +29,8 @@ def check(
     told = []
     for method in methods:
         own = {key: one for key in method.values if (one := layer.get(f"{method.name}.{key}"))}
-        if not own or (spec := method.spec.gate) is None:
+        if not own or (gate := method.spec.gate) is None:
             continue
-        gate = replace(spec, values=method.values)
         if not ignore_mismatch:
             check_model(found, identity_of(method.speaker(model)))
         for key, one in own.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from gnothi.cli import options
-from gnothi.cli.running import SOME_FAILED, evaluated
+from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidInput, reason
 
@@ -34,8 +35,7 @@ _SHOWN = ("question", "answer", "rationale", "evidence", "uncertainty", "decisio
     help="With --file: folder of the answers. If it is unfinished, the command resumes.",
 )
 @options.method
-@options.sources(options.model, options.index, options.graph)
-@options.calibration
+@options.sources(options.model, options.index, options.graph, calibration=True)
 @click.option("--choice", "choices", multiple=True, metavar="TEXT", help="A possible answer, for multiple choice (repeat).")
 @options.asking
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with --file, one per line.")
@@ -48,7 +48,6 @@ def ask(
     out: Path | None,
     method: str | None,
     sources: options.Sources,
-    thresholds: options.Thresholds,
     choices: tuple[str, ...],
     asking: options.Asking,
     as_json: bool,
@@ -66,18 +65,24 @@ def ask(
     Output with --file: one `id<TAB>answer` line per question. Run the same command again to resume; failed questions are tried
     again. Exit code 1: some questions failed.
     """
+    named = None if method is None else [method]
     if file is None:
         _refuse(context, _OF_FILES, "needs --file")
-        _one(_text(words), method, sources, thresholds, choices, asking.seed, as_json, trace)
+        _one(_text(words), named, sources, choices, asking.seed, as_json, trace)
         return 0
     if words:
         raise InvalidInput(f"got the question {words[0]!r:.60} and --file {file}, expected one of them.")
     _refuse(context, _OF_ONE, "does not go with --file, only with a single QUESTION")
     if out is None:
         raise InvalidInput("--file needs --out RUN, a folder for the answers, as in --out runs/answers.")
-    named = None if method is None else [method]
-    with evaluated(file, named, out, sources, thresholds, asking, as_json=True, answered=False) as evaluation:
-        rows = evaluation.rows
+    import gnothi
+    from gnothi.cli.progress import ProgressWatch
+
+    watch = ProgressWatch()
+    given = {**sources.arguments(), "config": sources.config, **asdict(asking)}
+    with stoppable(out, lambda: watch.kept), watch:
+        rows = gnothi.evaluate(file, named, out, watch=watch, answered=False, **given).rows
+    say_charges(watch.budget, err=True)
     return _show(rows, as_json)
 
 
@@ -114,19 +119,18 @@ def _document(row: Row) -> dict[str, Any]:
 
 def _one(
     text: str,
-    method: str | None,
+    methods: list[str] | None,
     sources: options.Sources,
-    thresholds: options.Thresholds,
     choices: tuple[str, ...],
     seed: int,
     as_json: bool,
     trace: bool,
 ) -> None:
-    from gnothi.api.given import as_question
+    from gnothi.api.given import as_question, request_of
     from gnothi.api.rag import ask_once, plan_of
 
-    question = as_question(text, choices)
-    plan = plan_of(sources.request(None if method is None else [method], thresholds), seed)
+    question, said = as_question(text, choices), sources.arguments()
+    plan, budget = plan_of(request_of(said, methods), seed), said["budget"]
     if sys.stderr.isatty() and not as_json:  # what loads meanwhile takes seconds
         say(_described(plan))
 
@@ -134,13 +138,11 @@ def _one(
     from gnothi.models.remote.description import remarks, warnings
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal.answer import Steps, show_answer
-    from gnothi.session.execute import budget_of
 
     for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]
-    budget = budget_of(plan)
 
     # On a terminal the spinner runs below the steps; where they go to a file or a program, it says on stderr what is opened.
     below = screen if screen.is_interactive and not as_json else None

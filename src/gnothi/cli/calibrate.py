@@ -252,7 +252,7 @@ def calibrate(
     named = method if "method" in typed or not recorded else None
     given: dict[str, Any] = {"model": sources.model if "model" in typed else None}
     if not recorded:
-        given = {**sources.arguments(), "budget": sources.budget, **asdict(asking)}
+        given = {**sources.arguments(), **asdict(asking)}
     with stoppable(out.with_name(out.name + RUNS), lambda: watch.kept), watch:
         source = source_from(named, dataset, replayed, feedback, choice, metric, signal, out, watch, given)
     say_charges(watch.budget, err=True)

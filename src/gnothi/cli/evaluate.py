@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from gnothi.cli import options
-from gnothi.cli.running import SOME_FAILED, evaluated
+from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.cli.saying import say
 
 
@@ -20,8 +21,7 @@ from gnothi.cli.saying import say
     metavar="NAME[,NAME...]",
     help="One or more methods; see `gnothi list methods`. [default: as for `gnothi ask`]",
 )
-@options.sources(options.model, options.index, options.graph)
-@options.calibration
+@options.sources(options.model, options.index, options.graph, calibration=True)
 @options.asking
 @click.option(
     "--out",
@@ -35,7 +35,6 @@ def evaluate(
     dataset: str,
     methods: tuple[str, ...],
     sources: options.Sources,
-    thresholds: options.Thresholds,
     asking: options.Asking,
     out: Path,
     as_json: bool,
@@ -51,12 +50,16 @@ def evaluate(
     Run the same command again to resume; failed questions are tried again. --config with the config.toml of a run repeats that
     run. Options that you give override its settings. Exit code 1: some questions failed.
     """
+    import gnothi
+    from gnothi.cli.progress import ProgressWatch
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal import summary_table
 
-    named = options.names(methods) or None
-    with evaluated(dataset, named, out, sources, thresholds, asking, as_json=as_json) as evaluation:
-        summary = evaluation.summary
+    named, watch = options.names(methods) or None, ProgressWatch()
+    given = {**sources.arguments(), "config": sources.config, **asdict(asking)}
+    with stoppable(out, lambda: watch.kept):
+        with watch:
+            summary = gnothi.evaluate(dataset, named, out, watch=watch, **given).summary
         if as_json:
             terminal.print_json(summary.methods)
             for warning in summary.warnings:
@@ -64,4 +67,5 @@ def evaluate(
         else:
             summary_table.show(terminal.console(), summary)
             click.echo(f"run: {out} (pictures and every question: gnothi report {out} --html FILE)")
+    say_charges(watch.budget, err=as_json)
     return SOME_FAILED if any(method.failures for method in summary.methods) else 0

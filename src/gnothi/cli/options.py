@@ -22,8 +22,7 @@ from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.files import meant
 
 if TYPE_CHECKING:  # a command that opens no model needs none of it
-    from gnothi.models.remote.budget import Budget
-    from gnothi.session.plan import Execution, Request
+    from gnothi.session.plan import Execution
 
 
 class Number(click.FloatRange):
@@ -142,7 +141,8 @@ def packed(name: str, kind: type, *options: Decorator) -> Decorator:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Model, index and graph, settings of all layers, and what may be spent."""
+    """Model, index and graph, settings of all layers, a calibration, and what may be spent. ``ignore_mismatch`` None: the
+    command takes no calibration."""
 
     model: str | None = None
     index: str | None = None
@@ -153,6 +153,8 @@ class Sources:
     cache: bool | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
+    calibration: Path | None = None
+    ignore_mismatch: bool | None = None
 
     @property
     def settings(self) -> Settings:
@@ -166,15 +168,10 @@ class Sources:
             return found
         return Settings({**found.given, f"{INDEX_SECTION}.filters": Given([*self.filters], "<--filter>")})
 
-    @property
-    def budget(self) -> Budget:
-        """What models behind an API may cost."""
+    def arguments(self) -> dict[str, Any]:
+        """Keywords that ``gnothi.evaluate``, ``calibrate`` and ``serve`` share."""
         from gnothi.models.remote.budget import Budget
 
-        return Budget(self.max_cost, self.max_tokens)
-
-    def arguments(self, thresholds: Thresholds | None = None) -> dict[str, Any]:
-        """Keywords of ``gnothi.evaluate`` and of a ``Request``. ``thresholds`` None: the command takes no calibration."""
         for key in ("model", "index", "graph"):
             if getattr(self, key) == "":
                 raise InvalidSetting(f"--{key}: got an empty text, expected a name or a folder. Name one, or leave it out.")
@@ -183,15 +180,10 @@ class Sources:
             "index": self.index,
             "graph": self.graph,
             "settings": self.settings,
-            "calibration": None if thresholds is None else thresholds.calibration,
-            "ignore_mismatch": None if thresholds is None else thresholds.ignore_mismatch,
+            "calibration": self.calibration,
+            "ignore_mismatch": self.ignore_mismatch,
+            "budget": Budget(self.max_cost, self.max_tokens),
         }
-
-    def request(self, methods: Sequence[str] | None, thresholds: Thresholds | None = None) -> Request:
-        from gnothi.api.given import request_of
-
-        said = self.arguments(thresholds)
-        return request_of({**said, "budget": self.budget}, methods, said["settings"])
 
 
 def _is_named(parameter: str) -> bool:
@@ -279,11 +271,25 @@ _spending = (
 )
 
 
-def sources(*options: Decorator, spending: bool = True) -> Decorator:
+_calibration = (
+    file(
+        "--calibration",
+        "Use the gate in FILE, written by `gnothi calibrate`; its method and model, too, unless you name others.",
+    ),
+    click.option(
+        "--ignore-mismatch",
+        is_flag=True,
+        help="Use a calibration or probe even if it was made for another model or other settings.",
+    ),
+)
+
+
+def sources(*options: Decorator, spending: bool = True, calibration: bool = False) -> Decorator:
     """``options`` name models and indexes; filters where there is an index, settings always, limits of spending unless told
     otherwise."""
     searching = (filters,) if index in options else ()
-    return packed("sources", Sources, *options, *searching, _config, _set, *(_spending if spending else ()))
+    further = (*(_spending if spending else ()), *(_calibration if calibration else ()))
+    return packed("sources", Sources, *options, *searching, _config, _set, *further)
 
 
 # --- which questions, and how they are asked ---------------------------------------------------------------------------
@@ -347,29 +353,3 @@ collecting = packed("asking", Asking, *_collecting, *_elsewhere)
 """For work on every question."""
 asking = packed("asking", Asking, seed, *_collecting, *_elsewhere)
 """For runs of methods."""
-
-
-# --- thresholds ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Where a threshold comes from, if not from settings."""
-
-    calibration: Path | None = None
-    ignore_mismatch: bool = False
-
-
-calibration = packed(
-    "thresholds",
-    Thresholds,
-    file(
-        "--calibration",
-        "Use the gate in FILE, written by `gnothi calibrate`; its method and model, too, unless you name others.",
-    ),
-    click.option(
-        "--ignore-mismatch",
-        is_flag=True,
-        help="Use a calibration or probe even if it was made for another model or other settings.",
-    ),
-)

@@ -23,8 +23,7 @@ _DEFAULT = ServerSettings()
     help="Methods to offer, each as the model gnothi/NAME; see `gnothi list methods`. "
     f"[default: {','.join(SERVED)}, with the default of `gnothi ask` first]",
 )
-@options.sources(options.model, options.index, options.graph)
-@options.calibration
+@options.sources(options.model, options.index, options.graph, calibration=True)
 @click.option("--host", metavar="ADDRESS", help=f"Address to listen on. [default: {_DEFAULT.host}, this machine alone]")
 @click.option("--port", type=click.IntRange(0, 65535), help=f"Port to listen on. [default: {_DEFAULT.port}]")
 @options.file("--keys", "Require an API key from FILE, which `gnothi keys` writes.")
@@ -37,7 +36,6 @@ _DEFAULT = ServerSettings()
 def serve(
     methods: tuple[str, ...],
     sources: options.Sources,
-    thresholds: options.Thresholds,
     host: str | None,
     port: int | None,
     keys: Path | None,
@@ -61,7 +59,7 @@ def serve(
     server: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
     named = options.names(methods) or None
     with ProgressWatch() as watch:
-        gnothi.serve(named, **sources.arguments(thresholds), budget=sources.budget, watch=watch, **server)
+        gnothi.serve(named, **sources.arguments(), watch=watch, **server)
 
 
 @click.command()
@@ -72,9 +70,8 @@ def serve(
     metavar="NAME[,NAME...]",
     help="Methods to offer; the first is used if the program names none. [default: as for `gnothi ask`]",
 )
-@options.sources(options.model, options.index, options.graph)
-@options.calibration
-def mcp(methods: tuple[str, ...], sources: options.Sources, thresholds: options.Thresholds) -> None:
+@options.sources(options.model, options.index, options.graph, calibration=True)
+def mcp(methods: tuple[str, ...], sources: options.Sources) -> None:
     """Offer ask, know and search to a program that speaks MCP, over stdin and stdout.
 
     \b
@@ -89,6 +86,4 @@ def mcp(methods: tuple[str, ...], sources: options.Sources, thresholds: options.
     from gnothi.cli.progress import ProgressWatch
 
     with ProgressWatch() as watch:
-        gnothi.serve(
-            options.names(methods) or None, **sources.arguments(thresholds), budget=sources.budget, watch=watch, stdio=True
-        )
+        gnothi.serve(options.names(methods) or None, **sources.arguments(), watch=watch, stdio=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi import config, methods
@@ -118,7 +117,7 @@ def _read(given: Mapping[str, Given]) -> Calibration | None:
     from gnothi.calibration.file import read
 
     path = given["calibration"].value if "calibration" in given else None
-    return read(Path(path)) if isinstance(path, str) else None
+    return read(path) if isinstance(path, str) else None
 
 
 def _alone(plan: Plan, method: PlannedMethod) -> Plan:

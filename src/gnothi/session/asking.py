@@ -116,15 +116,10 @@ class Result:
         return found | ({"events": [event.as_dict() for event in self.events]} if trace else {})
 
 
-async def ask(plan: Plan, opened: Opened, question: Question, listeners: Sequence[Listener] = ()) -> Result:
-    """The answer of the plan's only method; ``listeners`` hear of everything as it happens."""
-    (planned,) = plan.methods
-    return await ask_method(plan, opened, opened.method(planned), question, listeners)
-
-
 async def ask_method(
     plan: Plan, opened: Opened, method: Method, question: Question, listeners: Sequence[Listener] = ()
 ) -> Result:
+    """The answer of the plan's only ``method``; ``listeners`` hear of everything as it happens."""
     seen: list[Event] = []
     with contextlib.ExitStack() as stack:
         for listener in (seen.append, *listeners):

@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gnothi.errors import RunStopped
 from gnothi.methods.planned import name_of
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.report.summary import Summary, summarise
 from gnothi.runs.folder import Pace, RunFolder, note
+from gnothi.runs.pool import Pool
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import CONCURRENCY, Answers, Outcome, Work, here, outcome, run
 from gnothi.session.plan import Plan
 from gnothi.session.progress import Progress
 from gnothi.session.record import record
-from gnothi.session.resources import Key, label, opened, opened_methods
+from gnothi.session.resources import Key, Methods, label, opened_methods
 from gnothi.session.watch import SILENT, Watch
 from gnothi.session.workers import is_elsewhere, where, workers
 from gnothi.types import Question
@@ -50,16 +51,6 @@ class Run:
         summary = summarise(rows, self.plan.questions.dataset, self.plan.trusting)
         self.folder.write_summary(summary)
         return summary
-
-
-class Models(NamedTuple):
-    """What opened models tell: how many questions are worth having under way, and in which precision they compute, if they say;
-    on which day prompts are, if they tell it; how many tokens of prompts they have read."""
-
-    under_way: int | None
-    precision: str | None
-    day: str
-    read: Callable[[], int]
 
 
 @contextlib.contextmanager
@@ -101,15 +92,15 @@ async def execute(
                 how = together[0].plan.execution
                 several = min(how.workers, sum(one.missing for one in together))
                 watch.opening(f"model {name_of(sources.model)}{where(how, several)}")
-                async with _answering(together, several, have, watch.warn) as (answer, models):
+                async with _answering(together, several, have, watch.warn) as (answer, opened, read):
                     if not told:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
                         told = True
                     for one in together:
-                        one.folder.settle(models.precision, models.day)
-                    async with progress.reading(models.read, is_elsewhere(how, several)):
+                        one.folder.settle(opened.precision, opened.date)
+                    async with progress.reading(read, is_elsewhere(how, several)):
                         works = [_work(one, partial(_named, answer, place), progress) for place, one in enumerate(together)]
-                        under_way = how.concurrency or models.under_way or CONCURRENCY
+                        under_way = how.concurrency or opened.under_way or CONCURRENCY
                         with _timed(together, under_way, several):
                             await run(works, concurrency=under_way)
     except RunStopped:
@@ -159,18 +150,18 @@ async def _named(answer: Answers, place: int, method: str, question: Question) -
 @contextlib.asynccontextmanager
 async def _answering(
     runs: Sequence[Run], processes: int, have: Mapping[Key, Any] | None, warn: Callable[[str], None]
-) -> AsyncIterator[tuple[Answers, Models]]:
+) -> AsyncIterator[tuple[Answers, Methods | Pool[Outcome], Callable[[], int]]]:
+    """Who answers, what is open for that, and how many tokens of prompts were read since, as far as this process knows."""
     today = date.today().isoformat()  # the same for all workers
     plans = [one.plan.in_precision(one.folder.precision).on_date(one.folder.date or today) for one in runs]
     plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
     how = plans[0].execution
     if is_elsewhere(how, processes):
         async with workers(how, processes, partial(opened_methods, plans), partial(outcome, seed=how.seed), warn) as several:
-            yield several, Models(several.under_way, several.precision, several.date, lambda: 0)
+            yield several, several, lambda: 0
         return
-    async with opened(plans, have) as found:
-        methods, before = found.methods(plans), found.counted(READ)
+    async with opened_methods(plans, have) as methods:
+        found, before = methods.opened, methods.opened.counted(READ)
         for one in runs:
             one.folder.note_model(getattr(found.model, "metadata", {}))
-        told = Models(methods.under_way, methods.precision, methods.date, lambda: found.counted(READ) - before)
-        yield here(methods, how.seed), told
+        yield here(methods, how.seed), methods, lambda: found.counted(READ) - before

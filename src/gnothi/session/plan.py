@@ -188,8 +188,8 @@ def resolve(request: Request) -> Plan:
         told += filter(None, [why])
     own = dict[str, Given]()
     if found is not None:
-        own = layer.settings_of(found, names, settings)
-        settings = settings.over(own if request.ignore_mismatch else own | layer.form_of(found, model))
+        own = layer.settings_of(found, names, settings, None if request.ignore_mismatch else model)
+        settings = settings.over(own)
     planned = plan_methods(names, settings, model)
     if found is not None:
         told += mismatch.check(found, planned, own, model, bool(request.ignore_mismatch))

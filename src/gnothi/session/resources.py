@@ -26,15 +26,6 @@ Key = tuple[type, str]
 """The protocol of what was opened, and its name."""
 
 
-class Methods(dict[str, Method]):
-    """By label. ``under_way``: how many questions their models gain from at a time, ``precision``: in which the main model
-    computes; None where these do not say. ``date``: what prompts take for today, where one of their templates tells it."""
-
-    under_way: int | None = None
-    precision: str | None = None
-    date: str = ""
-
-
 @dataclass(frozen=True)
 class Opened:
     """What methods share. ``retriever`` is None where no index was named and none is the default, and ``graph`` likewise, or
@@ -74,24 +65,24 @@ class Opened:
         }
         return replace(self, retriever=filtered(self.retriever, filters), others=others)
 
-    def methods(self, plans: Sequence[Plan]) -> Methods:
-        """Those of all plans, by ``label``. Raises as ``method``."""
-        made = Methods(
-            (label(place, method.name), self.method(method)) for place, plan in enumerate(plans) for method in plan.methods
-        )
-        told = map(under_way, (self.model, *self.others.values()))
-        made.under_way = min((one for one in told if one), default=None)
-        made.precision = self.model.profile.precision
-        made.date = next((one.profile.date for one in self._models if one.profile.date), "")
-        return made
-
     def counted(self, what: str) -> int:
         """The sum of what the models count themselves under that name (their ``statistics``); 0 where they do not."""
-        return sum(getattr(one, "statistics", {}).get(what, 0) for one in {id(one): one for one in self._models}.values())
+        return sum(getattr(one, "statistics", {}).get(what, 0) for one in {id(one): one for one in self.models}.values())
 
     @property
-    def _models(self) -> list[LanguageModel]:
+    def models(self) -> list[LanguageModel]:
         return [self.model, *(one for (protocol, _), one in self.others.items() if protocol is LanguageModel)]
+
+
+class Methods(dict[str, Method]):
+    """Those of plans of equal sources, by ``label``, over what is ``opened``. ``under_way``: how many questions their models
+    gain from at a time, ``precision``: in which the main model computes; None where these do not say. ``date``: what prompts
+    take for today, where one of their templates tells it."""
+
+    opened: Opened
+    under_way: int | None
+    precision: str | None
+    date: str
 
 
 @contextlib.asynccontextmanager
@@ -184,9 +175,14 @@ def _heard(model: LanguageModel, given: Any) -> LanguageModel:
 
 @contextlib.asynccontextmanager
 async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -> AsyncIterator[Methods]:
-    """The methods of plans of equal sources, by ``label``."""
+    """The methods of plans of equal sources, ready to answer. Raises as ``opened`` and ``Opened.method``."""
     async with opened(plans, have) as found:
-        yield found.methods(plans)
+        made = Methods((label(place, one.name), found.method(one)) for place, plan in enumerate(plans) for one in plan.methods)
+        told = map(under_way, (found.model, *found.others.values()))
+        made.opened, made.precision = found, found.model.profile.precision
+        made.under_way = min((one for one in told if one), default=None)
+        made.date = next((one.profile.date for one in found.models if one.profile.date), "")
+        yield made
 
 
 def under_way(model: object) -> int | None:
