@@ -422,10 +422,10 @@ class Answer:
     evidence: tuple[Passage, ...] = ()
     uncertainty: float | None = None
 
-    def told(self) -> dict[str, object]:
+    def summary(self) -> dict[str, object]:
         """For a person to read, by name."""
         evidence = [f"{one.title}: {one.text}" if one.title else one.text for one in self.evidence]
         return {"answer": self.text, "because": self.rationale, "uncertainty": self.uncertainty, "evidence": evidence}
 
     def _repr_html_(self) -> str:
-        return listing(self.told())
+        return listing(self.summary())

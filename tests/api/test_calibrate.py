@@ -38,7 +38,7 @@ def test_it_is_the_command_lines(scripted: Scripted, gnothi_run: Run, tmp_path: 
     assert len(scripted.prompts) == asked  # answers are kept beside the file
     with gnothi.open("seakr", form="simple", signal={"samples": 4}, calibration=held) as rag:
         assert rag.settings["threshold"] == held.threshold
-        assert "threshold" in rag.told[0]
+        assert "threshold" in rag.notes[0]
         trusted = rag.ask(known[0])
         assert trusted.cost.retrievals == 0
         assert trusted.probability_wrong is not None

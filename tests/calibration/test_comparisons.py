@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnothi.calibration.comparisons import Comparisons, alone, leads, tell
+from gnothi.calibration.comparisons import Comparisons, alone, effect_of, leads
 from gnothi.calibration.stopping import ALLOWED
 from gnothi.signals.stopping import Lead, groups
 from gnothi.stats.arrays import Floats
@@ -43,7 +43,7 @@ def test_the_least_is_another_hardly_more_often_than_in_another_draw(seed: int, 
     steps = leads(made, np.ones(200, dtype=bool))
     if not steps:
         return
-    told = tell(made, steps)
+    told = effect_of(made, steps)
     assert told.samples < 1
     assert told.differ <= told.all_differ + ALLOWED
     found = [[live(steps, one[:, draw]) for draw in (0, 1)] for one in scores]
@@ -55,8 +55,8 @@ def test_the_least_is_another_hardly_more_often_than_in_another_draw(seed: int, 
 def test_few_samples_do_where_scores_lie_apart_and_all_are_drawn_where_each_counts() -> None:
     sure, torn = (Comparisons.among(COUNTS, drawn(300, spread), range(300)) for spread in (0.02, 1.5))
     all_of_them = np.ones(300, dtype=bool)
-    assert tell(sure, leads(sure, all_of_them)).samples < 0.3
-    assert tell(torn, leads(torn, all_of_them)).samples > 0.3
+    assert effect_of(sure, leads(sure, all_of_them)).samples < 0.3
+    assert effect_of(torn, leads(torn, all_of_them)).samples > 0.3
 
 
 def test_questions_that_are_not_searched_for_do_not_judge_a_rule() -> None:
@@ -66,7 +66,7 @@ def test_questions_that_are_not_searched_for_do_not_judge_a_rule() -> None:
     searched = np.arange(300) >= 150
     of_hard = leads(made, searched)
     if of_hard:
-        told = tell(made.of(searched), of_hard)
+        told = effect_of(made.of(searched), of_hard)
         assert told.differ <= told.all_differ + 2 * ALLOWED
     assert leads(made, ~searched)
     assert leads(made, np.zeros(300, dtype=bool)) == ()

@@ -41,7 +41,7 @@ def calibration_of(path: Path, signal: str = "gram", settings: Mapping[str, Any]
 def used(path: Path, methods: str, *given: str, ignoring: bool = False) -> tuple[tuple[PlannedMethod, ...], tuple[str, ...]]:
     settings = read_settings(overrides=given)
     plan = resolve(Request(methods.split(","), settings=settings, calibration=read(path), ignore_mismatch=ignoring))
-    return plan.methods, plan.told
+    return plan.methods, plan.notes
 
 
 def worded(path: Path) -> Path:
@@ -363,7 +363,7 @@ def test_prompts_are_written_as_they_were_calibrated_where_nobody_says_otherwise
 def test_the_model_is_the_calibrations_where_nobody_names_one(tmp_path: Path) -> None:
     made = Calibration("compose", "consistency", 0.5, identify("openai:some"), "some", 100, "em", "")
     plan = resolve(Request(index="lab", calibration=made))
-    assert (plan.sources.model, plan.unnamed, plan.told[0]) == (
+    assert (plan.sources.model, plan.unnamed, plan.notes[0]) == (
         "openai:some",
         False,
         "model openai:some: the calibration is of it",

@@ -75,6 +75,6 @@ def test_a_method_answers_as_its_probe_was_trained(tmp_path: Path) -> None:
     given = ["gate=probe", f"signal.probe={tmp_path / 'probe'}"]
     plan = resolve(Request(["compose", "rag"], settings=read_settings(overrides=[f"compose.{one}" for one in given])))
     assert [one.values["reason"] for one in plan.methods] == [False, "auto"]
-    assert plan.told == (f"compose: reason = false, as the probe {tmp_path / 'probe'} was made",)
+    assert plan.notes == (f"compose: reason = false, as the probe {tmp_path / 'probe'} was made",)
     with refused(InvalidSetting):
         resolve(Request(["compose"], settings=read_settings(overrides=[*given, "reason=true"])))

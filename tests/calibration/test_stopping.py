@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gnothi.calibration.choose import TOLERATED, Chosen, Sample, choose
-from gnothi.calibration.stopping import ALLOWED, Margins, Paths, margins, tell
+from gnothi.calibration.stopping import ALLOWED, Margins, Paths, effect_of, margins
 from gnothi.errors import PromiseRefused
 from gnothi.signals.gate import decisive
 from gnothi.signals.stopping import Stopping, groups
@@ -79,10 +79,10 @@ def test_one_number_says_at_which_thresholds_the_rule_trusts(
 def test_a_rule_differs_from_another_draw_hardly_more_often_than_all_samples(seed: int, spread: float, each: int) -> None:
     sample = drawn(150, seed, spread, each)
     found = choose(sample, price=0.1)
-    assert found.told is not None or not np.isfinite(found.threshold)
-    if found.told is not None:
-        assert found.told.differ <= found.told.all_differ + ALLOWED
-        assert (found.told.samples < 1) is (found.stopping is not None)
+    assert found.effect is not None or not np.isfinite(found.threshold)
+    if found.effect is not None:
+        assert found.effect.differ <= found.effect.all_differ + ALLOWED
+        assert (found.effect.samples < 1) is (found.stopping is not None)
     whole = choose(Sample(sample.scores, sample.never, sample.always), price=0.1)
     assert found.worth is not None
     assert whole.worth is not None
@@ -91,7 +91,7 @@ def test_a_rule_differs_from_another_draw_hardly_more_often_than_all_samples(see
 
 
 def test_few_samples_do_where_they_say_the_same_and_all_are_drawn_where_each_counts() -> None:
-    sure, torn = (choose(drawn(400, 1, spread), price=0.1).told for spread in (0.05, 2.0))
+    sure, torn = (choose(drawn(400, 1, spread), price=0.1).effect for spread in (0.05, 2.0))
     assert sure is not None
     assert torn is not None
     assert sure.samples < 0.25
@@ -102,7 +102,7 @@ def test_on_other_questions_it_does_what_was_told() -> None:
     chosen, fresh = choose(drawn(400, 1, 0.5), price=0.1), drawn(4000, 2, 0.5)
     found = margins(paths_of(drawn(400, 1, 0.5)), chosen.threshold)
     assert found is not None
-    told = tell(paths_of(fresh), found, chosen.threshold)
+    told = effect_of(paths_of(fresh), found, chosen.threshold)
     assert told.samples < 0.6
     assert told.differ <= told.all_differ + 3 * ALLOWED
 

@@ -54,7 +54,7 @@ def plan() -> Plan:
 
 async def main(out: Path, spec: str, log: Path) -> None:
     found = plan()
-    opened = partial(open_noted, [replace(found, asked=None)], log)
+    opened = partial(open_noted, [replace(found, question_set=None)], log)
     with claimed(found, out) as one:
         async with workers(Execution(on=spec), 2, opened, partial(outcome, seed=1), lambda text: click.echo(text)) as answer:
             await run_one(answer, METHODS, found.questions.questions, one.folder, CONCURRENCY)

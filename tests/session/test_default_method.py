@@ -21,7 +21,7 @@ INDEX = ScriptedRetriever([])
 def chosen(model: Any, *overrides: str) -> tuple[str, tuple[str, ...]]:
     plan = resolve(Request(model=model, index=INDEX, settings=read_settings(overrides=overrides)))
     (method,) = plan.methods
-    return method.name, plan.told
+    return method.name, plan.notes
 
 
 def test_a_model_with_thresholds_has_a_gate() -> None:

@@ -98,10 +98,10 @@ def calibrate(
             f"signal: got {signal!r} with questions to be asked, expected none: the gate has its own. Set it where the "
             "method is opened, and give that: gnothi.open(METHOD, signal=...)."
         )
-    said = {"limit": limit, "format": format, "concurrency": concurrency, "max_failures": max_failures, **opening}
+    args = {"limit": limit, "format": format, "concurrency": concurrency, "max_failures": max_failures, **opening}
     judged = None if feedback is None else given.as_path(feedback, "feedback")
     choice = Choice(target_error, search_cost, epsilon, stop_early)
-    found = choice.of(source_from(method, named, replay, judged, choice, metric, signal, file, watch or Watch(), said))
+    found = choice.of(source_from(method, named, replay, judged, choice, metric, signal, file, watch or Watch(), args))
     return found.calibration if file is None else found.calibration.save(file)
 
 
@@ -143,13 +143,13 @@ def source_from(
     signal: str | None,
     file: Path | None,
     watch: Watch,
-    said: Mapping[str, Any],
+    args: Mapping[str, Any],
 ) -> Source:
     """What a threshold is chosen on: judged answers, what was recorded, or else what ``data`` comes to when it is asked, which
-    for the panel is a replay of all signals. ``method`` and ``signal`` are None where nobody named them. ``said``: arguments
+    for the panel is a replay of all signals. ``method`` and ``signal`` are None where nobody named them. ``args``: arguments
     of ``evaluate`` for what is asked, and settings of the method by name; of what was recorded, the model's name alone
     counts. ``watch`` is warned of what may mislead. Raises as ``calibrate``."""
-    model = None if (given_model := said.get("model")) is None else name_of(given_model)
+    model = None if (given_model := args.get("model")) is None else name_of(given_model)
     if choice.stop_early and (feedback is not None or replay is not None or _name(method) == EVERY_SIGNAL):
         got = "the panel" if _name(method) == EVERY_SIGNAL else "recorded answers"
         raise InvalidSetting(
@@ -160,7 +160,7 @@ def source_from(
         check_choice(choice.target_error, choice.search_cost)
         found: Source | Replay = from_feedback(feedback, _name(method), signal, model)
     else:
-        found = replay or _asked(method, data, choice, metric or METRIC, file, watch, said)
+        found = replay or _asked(method, data, choice, metric or METRIC, file, watch, args)
     if not isinstance(found, Source):
         at = (choice.search_cost or 0.0) if choice.weighs else None
         found = from_replay(found, _name(method), signal, (replay and model) or "", at)
@@ -179,29 +179,29 @@ def _name(method: Any) -> str | None:
 
 
 def _asked(
-    method: Any, data: Any, choice: Choice, metric: str, file: Path | None, watch: Watch, said: Mapping[str, Any]
+    method: Any, data: Any, choice: Choice, metric: str, file: Path | None, watch: Watch, args: Mapping[str, Any]
 ) -> Source | Replay:
     """What the gate's decisions come to on the questions; of the panel a replay of all signals, beside the answers of always
     retrieving. What it cannot be asked for is refused before anything is opened."""
     check_metric(metric)
     parameters, method = inspect.signature(evaluate).parameters, method or GATED
-    settings = {key: value for key, value in said.items() if key not in parameters}
-    said = {key: value for key, value in said.items() if key in parameters}
+    settings = {key: value for key, value in args.items() if key not in parameters}
+    args = {key: value for key, value in args.items() if key in parameters}
     if isinstance(method, Rag):
-        if extra := [*settings, *(said.keys() - _READING)]:
+        if extra := [*settings, *(args.keys() - _READING)]:
             raise InvalidSetting(f"got {extra[0]!r} with a gnothi.Rag, which is open: give it to gnothi.open.")
-        said["seed"] = method.plan.execution.seed
+        args["seed"] = method.plan.execution.seed
     elif settings:
         given.check_keywords(settings, str(_name(method)), parameters)
-        said["settings"] = settings
+        args["settings"] = settings
     panel = _name(method) == EVERY_SIGNAL
-    bound = inspect.signature(evaluate).bind(data, [method, ALWAYS] if panel else [method], "", **said)
+    bound = inspect.signature(evaluate).bind(data, [method, ALWAYS] if panel else [method], "", **args)
     bound.apply_defaults()
     plan, rag = planned(bound.arguments)
     if not panel:
         gate_to_place(plan, choice.stop_early)
     check_enough(plan, choice.target_error, choice.epsilon)
-    have, budget = (dict(rag.opened.others), rag.budget) if rag else (None, said.get("budget"))
+    have, budget = (dict(rag.opened.others), rag.budget) if rag else (None, args.get("budget"))
     with contextlib.ExitStack() as stack:
         folder = file and file.with_name(file.name + RUNS)
         if folder is None:

@@ -77,7 +77,7 @@ class Evaluation:
         return sum(row.failed for row in self.rows)
 
 
-class _Heard(Watch):
+class _OnRow(Watch):
     def __init__(self, on_row: Callable[[Row], None] | None) -> None:
         self._on_row = on_row
 
@@ -126,9 +126,9 @@ def evaluate(
     Raises as ``gnothi.open``, and TooManyFailures, BudgetSpent or WorkerDied, after which what is finished is kept.
     """
     refuse_running_loop("evaluate()", "gnothi.aevaluate(...)")
-    said = dict(locals())
-    plan, rag = planned(said)
-    work = _evaluate(plan, rag, said)
+    args = dict(locals())
+    plan, rag = planned(args)
+    work = _evaluate(plan, rag, args)
     return rag.loop.run(work) if rag else asyncio.run(work)
 
 
@@ -150,23 +150,23 @@ async def aevaluate(
             await asyncio.to_thread(loop.stop)
 
 
-async def _evaluate(plan: Plan, rag: Rag | None, said: Mapping[str, Any]) -> Evaluation:
-    out, watch = given.as_path(said["out"], "out"), said["watch"] or _Heard(said["on_row"])
-    for line in plan.told:
+async def _evaluate(plan: Plan, rag: Rag | None, args: Mapping[str, Any]) -> Evaluation:
+    out, watch = given.as_path(args["out"], "out"), args["watch"] or _OnRow(args["on_row"])
+    for line in plan.notes:
         watch.tell(line)
     for warning in plan.warnings:
         watch.warn(warning)
     with claimed(plan, out) as run:
-        (rows,) = await execute([run], watch, rag.opened.others if rag else None, said["budget"])
+        (rows,) = await execute([run], watch, rag.opened.others if rag else None, args["budget"])
         summary = run.summarise(rows)
     return Evaluation(out, tuple(rows), summary, (*plan.warnings, *summary.warnings))
 
 
-def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
+def planned(args: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     """The arguments of ``evaluate`` as a plan, with the open one whose model it asks. Raises as ``evaluate``, before anything
     is opened."""
-    named = said["methods"]
-    if said["watch"] is not None and said["on_row"] is not None:
+    named = args["methods"]
+    if args["watch"] is not None and args["on_row"] is not None:
         raise InvalidSetting("got both watch and on_row, expected one of them: a watch hears of rows, too.")
     wanted = [named] if isinstance(named, str | Rag) or named is None or callable(named) else list(named)
     if not wanted:
@@ -175,20 +175,20 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
     for one in rags:
         one.check_open()
     first = rags[0] if rags else None
-    if first is not None and (said["workers"] > 1 or said["on"] is not None):
-        key, instead = ("workers", "1") if said["on"] is None else ("on", "none")
+    if first is not None and (args["workers"] > 1 or args["on"] is not None):
+        key, instead = ("workers", "1") if args["on"] is None else ("on", "none")
         raise InvalidSetting(
-            f"{key}: got {said[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
+            f"{key}: got {args[key]} with a gnothi.Rag, expected {instead}: processes cannot share its model. Name the method."
         )
     names = [methods.spec(one).name for one in wanted if not isinstance(one, Rag | None)]
-    asked = said if first is None else _over_sources_of(first, said)
+    asked = args if first is None else _over_sources_of(first, args)
     plan = resolve(given.request_of(asked, names if named is not None else None))
     if first is not None:
         plan = replace(plan, sources=first.plan.sources, models={**first.plan.models, **plan.models})
     if named is None:
         wanted = [method.name for method in plan.methods]
     planned = {method.name: method for method in plan.methods}
-    given_too = any(said[key] is not None for key in ("model", "index", "graph"))
+    given_too = any(args[key] is not None for key in ("model", "index", "graph"))
     for one in rags:
         if given_too or (first and one.plan.sources != first.plan.sources):
             raise InvalidSetting(
@@ -200,18 +200,25 @@ def planned(said: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         planned[one.method] = one.plan.methods[0]
     order = [one.method if isinstance(one, Rag) else methods.spec(one).name for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
-    execution = Execution(said["seed"], said["concurrency"], said["workers"], said["max_failures"], said["on"], said["gpus"])
-    data, format, limit = _data(said["data"]), said["format"], said["limit"]
-    if not said["answered"]:
+    execution = Execution(
+        args["seed"],
+        args["concurrency"],
+        args["workers"],
+        args["max_failures"],
+        args["on"],
+        args["gpus"],
+    )
+    data, format, limit = _data(args["data"]), args["format"], args["limit"]
+    if not args["answered"]:
         data = unanswered(given.as_path(data, "data"), format, limit)
     plan = with_questions(plan, data, format, limit, execution)
-    if (config := said["config"]) is not None and is_run(before := load_toml(Path(config))):
+    if (config := args["config"]) is not None and is_run(before := load_toml(Path(config))):
         plan = replace(plan, warnings=(*changed_since(before, record(plan), str(config)), *plan.warnings))
     return plan, first
 
 
-def _over_sources_of(rag: Rag, said: Mapping[str, Any]) -> dict[str, Any]:
+def _over_sources_of(rag: Rag, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the model and the indexes of an open Rag, and their settings."""
     own = {key: one for key, one in rag.plan.settings.given.items() if key.startswith(("model.", "index."))}
     sources = {key: getattr(rag.plan.sources, key) for key in ("model", "index", "graph")}
-    return {**said, **sources, "settings": Settings({**given.settings_of(said).given, **own}), "config": None}
+    return {**args, **sources, "settings": Settings({**given.settings_of(args).given, **own}), "config": None}

@@ -25,18 +25,18 @@ QUESTION_ID = "ask"
 _OTHER_WORDS = {"retriever": "index", "search": "index", "llm": "model", "language_model": "model", "knowledge_graph": "graph"}
 
 
-def settings_of(said: Mapping[str, Any]) -> Settings:
+def settings_of(args: Mapping[str, Any]) -> Settings:
     """The arguments ``settings``, ``model_settings``, ``index_settings`` and ``filters``, above the file ``config``, which may
     be a run's. Settings under a method's name, and of signals, have a dot, or stand in a mapping of their own
     (``{"seakr.threshold": -3}``, ``{"signal": {"name": "gram", "samples": 5}}``). ``Settings`` are all of them, the file's
     included."""
-    settings, config, filters = said.get("settings") or {}, said.get("config"), said.get("filters")
+    settings, config, filters = args.get("settings") or {}, args.get("config"), args.get("filters")
     if isinstance(settings, Settings):
         return settings
     before = read_settings(Path(config), repeated=as_settings) if config is not None else Settings()
     named = flatten(settings)
     for section, argument in ((MODEL_SECTION, "model_settings"), (INDEX_SECTION, "index_settings")):
-        named |= {f"{section}.{key}": value for key, value in (said.get(argument) or {}).items()}
+        named |= {f"{section}.{key}": value for key, value in (args.get(argument) or {}).items()}
     if filters is not None:
         named[f"{INDEX_SECTION}.filters"] = [str(one) for one in as_filters(filters)]
     given = {key: Given(value, f"{key}={value!r:.60}", COMMAND) for key, value in named.items()}
@@ -84,19 +84,19 @@ def as_path(value: object, name: str) -> Path:
     raise InvalidInput(f"{name}: got {value!r:.80}, expected a path.")
 
 
-def request_of(said: Mapping[str, Any], methods: Sequence[str] | None) -> Request:
+def request_of(args: Mapping[str, Any], methods: Sequence[str] | None) -> Request:
     """What the arguments that ``gnothi.open``, ``evaluate`` and ``serve`` share ask for; a ``config`` of a run says what they
     leave out of model, index and graph. Raises InvalidInput."""
-    settings, budget, before = settings_of(said), said["budget"] or Budget(), repeated(said.get("config"))
-    model, index, graph = (said[key] if said[key] is not None else before.get(key) for key in ("model", "index", "graph"))
+    settings, budget, before = settings_of(args), args["budget"] or Budget(), repeated(args.get("config"))
+    model, index, graph = (args[key] if args[key] is not None else before.get(key) for key in ("model", "index", "graph"))
     return Request(
         methods=methods,
         model=model,
         index=as_spec(index),
         graph=as_spec(graph),
         settings=settings,
-        calibration=None if said["calibration"] is None else read(said["calibration"]),
-        ignore_mismatch=said["ignore_mismatch"],
+        calibration=None if args["calibration"] is None else read(args["calibration"]),
+        ignore_mismatch=args["ignore_mismatch"],
         max_cost=budget.max_cost,
         max_tokens=budget.max_tokens,
     )

@@ -68,9 +68,9 @@ class Rag:
         return self.plan.methods[0].values
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """How a threshold came about, and the like."""
-        return self.plan.told
+        return self.plan.notes
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
@@ -257,18 +257,18 @@ def open(
     return Rag(_plan(dict(locals())), budget)
 
 
-async def aopen(*arguments: Any, **keywords: Any) -> Rag:
+async def aopen(*args: Any, **keywords: Any) -> Rag:
     """As ``open``, without blocking the event loop while the model is loaded."""
-    return await asyncio.to_thread(open, *arguments, **keywords)
+    return await asyncio.to_thread(open, *args, **keywords)
 
 
-def _plan(said: dict[str, Any]) -> Plan:
-    settings, named = said["settings"], said["method"] or given.repeated(said["config"]).get("method")
+def _plan(args: dict[str, Any]) -> Plan:
+    settings, named = args["settings"], args["method"] or given.repeated(args["config"]).get("method")
     name = named and methods.spec(named).name
-    found = said["calibration"] = None if said["calibration"] is None else read(said["calibration"])
+    found = args["calibration"] = None if args["calibration"] is None else read(args["calibration"])
     suits = GATED if found is None else default_method(None, Settings(), found)[0]
     given.check_keywords(settings, name or suits, [key for key in inspect.signature(open).parameters if key != "settings"])
-    return plan_of(given.request_of(said, [name] if name else None), said["seed"])
+    return plan_of(given.request_of(args, [name] if name else None), args["seed"])
 
 
 def _data(source: Any) -> Any:

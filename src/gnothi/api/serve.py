@@ -52,7 +52,7 @@ def serve(
     Raises as ``gnothi.open``, UnknownName or InvalidSetting for settings of the server, ResourceUnavailable where the address
     cannot be had.
     """
-    said = dict(locals())
+    args = dict(locals())
     given.refuse_running_loop("serve()", "asyncio.to_thread(gnothi.serve, ...)")
     needed, extra = (("mcp", "pydantic"), "mcp") if stdio else (("starlette", "uvicorn", "prometheus_client"), "serving")
     if missing := [name for name in needed if find_spec(name) is None]:
@@ -61,10 +61,10 @@ def serve(
 
     watch = watch or Watch()
     of_flags = {f"{SECTION}.{key}": Given(value, f"<--{key}>") for key, value in server.items()}
-    said["settings"] = Settings({**given.settings_of(said).given, **of_flags})
+    args["settings"] = Settings({**given.settings_of(args).given, **of_flags})
     named = [methods] if isinstance(methods, str) or callable(methods) else methods
     names = None if named is None else [known.spec(one).name for one in named]
-    request = given.request_of(said, names)
+    request = given.request_of(args, names)
     of_server = server_settings(request.settings)
     if not stdio:
         of_server.check_exposure()
@@ -72,7 +72,7 @@ def serve(
         suits, _ = default_method(request.model or LAB, request.settings, request.calibration)
         request = replace(request, methods=tuple(dict.fromkeys((suits, *SERVED))))
     setups = plans(request)
-    for line in dict.fromkeys(line for plan in setups.values() for line in plan.told):
+    for line in dict.fromkeys(line for plan in setups.values() for line in plan.notes):
         watch.tell(line)
 
     def warn(service: Service) -> None:

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from gnothi.calibration.comparisons import Compared, alone, leads
-from gnothi.calibration.comparisons import tell as compared
-from gnothi.calibration.stopping import Margins, Paths, StoppingEffect, margins, tell, tell_all
+from gnothi.calibration.comparisons import effect_of as compared
+from gnothi.calibration.stopping import Margins, Paths, StoppingEffect, effect_of, effect_of_all, margins
 from gnothi.errors import InvalidInput
 from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
@@ -77,8 +77,8 @@ class Probabilities:
 class Chosen:
     """``threshold`` may be -infinity (always retrieve). The rest is what it was chosen by, and what it does on the sample.
 
-    ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``told``
-    what it does to gates (without a rule, what drawing all does) and ``told_compared`` to comparisons, if there are any;
+    ``stopping`` is the rule by which samples are drawn until the side of the threshold is decided, if there is one, ``effect``
+    what it does to gates (without a rule, what drawing all does) and ``effect_compared`` to comparisons, if there are any;
     ``scores`` are those that decide, shape (n,): with a rule those of the samples that were drawn."""
 
     threshold: float
@@ -92,8 +92,8 @@ class Chosen:
     probabilities: Probabilities | None
     scores: Floats
     stopping: Stopping | None = None
-    told: StoppingEffect | None = None
-    told_compared: StoppingEffect | None = None
+    effect: StoppingEffect | None = None
+    effect_compared: StoppingEffect | None = None
 
 
 def choose(
@@ -108,8 +108,8 @@ def choose(
     cannot be given, InvalidInput for too few questions, where nothing is right, or without retrieving answers where a price was
     given."""
     chosen = _placed(sample, target_error, price, epsilon, seed)
-    if sample.paths is not None and chosen.told is None and np.isfinite(chosen.threshold):
-        chosen = replace(chosen, told=tell_all(sample.paths, chosen.threshold))
+    if sample.paths is not None and chosen.effect is None and np.isfinite(chosen.threshold):
+        chosen = replace(chosen, effect=effect_of_all(sample.paths, chosen.threshold))
     if (made := sample.compared) is None:
         return chosen
     searched = chosen.scores > chosen.threshold
@@ -117,7 +117,7 @@ def choose(
     if not steps and not few:
         return chosen
     rule = replace(chosen.stopping or Stopping(), leads=steps, alone=few)
-    return replace(chosen, stopping=rule, told_compared=compared(made.together.of(searched), steps) if steps else None)
+    return replace(chosen, stopping=rule, effect_compared=compared(made.together.of(searched), steps) if steps else None)
 
 
 def _placed(sample: Sample, target_error: float | None, price: float | None, epsilon: float, seed: int) -> Chosen:
@@ -148,7 +148,7 @@ def _stopping(sample: Sample, paths: Paths, found: Margins, chosen: Chosen) -> C
         trusted=int((seen.scores <= chosen.threshold).sum()),
         scores=seen.scores,
         stopping=found.at(chosen.threshold, paths.counts),
-        told=tell(paths, found, chosen.threshold),
+        effect=effect_of(paths, found, chosen.threshold),
         auroc=auroc(seen.scores, seen.wrong),
         auroc_interval=auroc_interval(seen.scores, seen.wrong),
         probabilities=_probabilities(seen),

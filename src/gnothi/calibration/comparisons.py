@@ -81,7 +81,7 @@ def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
     return tuple(steps)
 
 
-def tell(made: Comparisons, steps: Sequence[Lead]) -> StoppingEffect:
+def effect_of(made: Comparisons, steps: Sequence[Lead]) -> StoppingEffect:
     """What the steps come to."""
     infinite = (float("inf"),) * (len(made.counts) - 1 - len(steps))
     drawn, differ, all_differ = _told(made, (*(step.apart for step in steps), *infinite)).mean(axis=1)

@@ -61,7 +61,7 @@ class Calibration:
     stopping: str | None = None
     path: Path | None = None
 
-    def told(self) -> dict[str, object]:
+    def summary(self) -> dict[str, object]:
         """For a person to read, by name."""
         of = f"{self.questions:,} of {self.dataset}"
         return {
@@ -70,10 +70,10 @@ class Calibration:
         }  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"<gnothi.Calibration {', '.join(f'{key} {value}' for key, value in self.told().items() if value is not None)}>"
+        return f"<gnothi.Calibration {', '.join(f'{key} {one}' for key, one in self.summary().items() if one is not None)}>"
 
     def _repr_html_(self) -> str:
-        return listing(self.told())
+        return listing(self.summary())
 
     @property
     def source(self) -> str:
@@ -114,11 +114,11 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
     if chosen.worth:
         limited = ", without the limit of the guarantee" if chosen.guarantee else ""
         found["worth"] = {"of": f"thresholds chosen by price{limited}", **asdict(chosen.worth)}
-    told = {} if chosen.told is None else asdict(chosen.told)
-    if chosen.told_compared:
-        told |= {"compared": asdict(chosen.told_compared)}
-    if told:
-        found["stopping"] = told
+    effect = {} if chosen.effect is None else asdict(chosen.effect)
+    if chosen.effect_compared:
+        effect |= {"compared": asdict(chosen.effect_compared)}
+    if effect:
+        found["stopping"] = effect
     if curves := chosen.probabilities:
         knots, heights = _corners(curves.isotonic.knots.tolist(), curves.isotonic.heights.tolist())
         found["probabilities"] = {

@@ -133,26 +133,26 @@ def cheapest(questions: int, fit: Callable[[Mask, float], T | None], judge: Call
     fold = np.random.default_rng(0).permutation(questions) % FOLDS
     best, least = None, 1.0
     for price in PRICES:
-        told = []
+        effects = []
         for held_out in range(FOLDS):
             found = fit(fold != held_out, price)
             if found is None:
                 return None
-            told.append(judge(fold == held_out, found))
-        drawn, differ, all_differ = np.concatenate(told, axis=1)
+            effects.append(judge(fold == held_out, found))
+        drawn, differ, all_differ = np.concatenate(effects, axis=1)
         excess = float((differ - all_differ).mean())
         if drawn.mean() < 1 and excess <= max(ALLOWED, 1 / drawn.size) and drawn.mean() + excess < least:
             best, least = price, float(drawn.mean()) + excess
     return best
 
 
-def tell(paths: Paths, found: Margins, threshold: float) -> StoppingEffect:
+def effect_of(paths: Paths, found: Margins, threshold: float) -> StoppingEffect:
     """What the rule comes to at that threshold."""
     drawn, differ, all_differ = _decided(paths, found, threshold).mean(axis=1)
     return StoppingEffect(float(drawn), float(differ), float(all_differ))
 
 
-def tell_all(paths: Paths, threshold: float) -> StoppingEffect:
+def effect_of_all(paths: Paths, threshold: float) -> StoppingEffect:
     """Where all samples are drawn."""
     one, other = (paths.highest(paths.scores[:, draw, -1]) > threshold for draw in (0, 1))
     differ = float((one != other)[np.unique(paths.question)].mean())

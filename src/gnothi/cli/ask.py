@@ -139,7 +139,7 @@ def _one(
     from gnothi.report.terminal import console as terminal
     from gnothi.report.terminal.answer import Steps, show_answer
 
-    for line in (*plan.told, *(f"warning: {warning}" for warning in plan.warnings)):
+    for line in (*plan.notes, *(f"warning: {warning}" for warning in plan.warnings)):
         say(line)
     screen = terminal.console()
     listeners = [] if as_json else [Steps(screen, trace)]

@@ -30,7 +30,7 @@ from gnothi.session import sources
 from gnothi.session.calibrate import METRIC, collect
 from gnothi.session.execute import claimed, execute
 from gnothi.session.fingerprints import Named
-from gnothi.session.plan import Asked, Execution, Plan, resolve, with_questions
+from gnothi.session.plan import Execution, Plan, QuestionSet, resolve, with_questions
 from gnothi.session.watch import Watch
 from gnothi.training.run import Trainable
 from gnothi.training.run import run as run_training
@@ -197,7 +197,7 @@ def _from_run(part: Part, training: Training, questions: list[Question], out: Pa
 
 
 def _answers(
-    plan: Plan, asked: Asked | list[Question], out: Path, part: Part, watch: Watch, budget: Budget | None = None
+    plan: Plan, asked: QuestionSet | list[Question], out: Path, part: Part, watch: Watch, budget: Budget | None = None
 ) -> list[Row]:
     with claimed(with_questions(plan, asked, execution=part.job.execution), out) as one:
         (rows,) = asyncio.run(execute([one], watch, budget=budget))
@@ -216,16 +216,16 @@ def labelling(part: Part) -> Plan:
     return _asked_of_all(part, (OWN["pairs"],), part.model, own)
 
 
-def pairs(part: Part, asked: Asked, watch: Watch, budget: Budget | None) -> Asked:
+def pairs(part: Part, asked: QuestionSet, watch: Watch, budget: Budget | None) -> QuestionSet:
     """What the rows are asked: pairs of answers to the part's questions."""
     from gnothi.reproduce.judging import pairs_of
 
     watch.tell(f"step: pairs of answers: {part.folder / PAIRS}")
     found = pairs_of(_answers(labelling(part), asked, part.folder / PAIRS, part, watch, budget))
-    return Asked(f"{part.questions}, {PAIRS} of answers", found, fingerprint=fingerprint(found))
+    return QuestionSet(f"{part.questions}, {PAIRS} of answers", found, fingerprint=fingerprint(found))
 
 
-def judging(planned: PlannedStudy, asked: Asked) -> PlannedStudy:
+def judging(planned: PlannedStudy, asked: QuestionSet) -> PlannedStudy:
     """With the threshold of each likeness that is best for these pairs: the paper prints none."""
     from gnothi.reproduce.judging import best_threshold
 
@@ -273,7 +273,7 @@ def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], w
     gate = method.gate
     assert gate is not None
     watch.tell(f"step: threshold of {label}")
-    asked = with_questions(replace(plan, asked=None), questions, execution=Execution(seed=part.job.execution.seed))
+    asked = with_questions(replace(plan, question_set=None), questions, execution=Execution(seed=part.job.execution.seed))
     model = "-".join(str(plan.sources.model).replace(":", "/").split("/"))
     folder = part.job.learnt / "thresholds" / model / part.study.variant(label).folder / str(method.values.get("form", ""))
     metric = part.study.metric if part.study.metric == "accuracy" else METRIC

@@ -19,7 +19,7 @@ from gnothi.reproduce.resources import Resource
 from gnothi.reproduce.study import Study, Variant
 from gnothi.runs.questions import fingerprint
 from gnothi.session.data import load_questions
-from gnothi.session.plan import Asked, Execution, Request, read_questions
+from gnothi.session.plan import Execution, QuestionSet, Request, read_questions
 from gnothi.types import Question
 
 LAB = named.NAME
@@ -125,13 +125,13 @@ class Part:
         by_spec = {_training_of(source, self.job): source for source in self.teaching(training)}
         return [one for spec, source in by_spec.items() for one in self.to_learn_from(spec, training.limit, source)]
 
-    def asked(self) -> Asked:
+    def asked(self) -> QuestionSet:
         """The questions: all, or so many drawn at random by the seed, in the order of the file; of a recipe without data sets
         the first."""
         if not self.job.recipe.data:
             return read_questions(self.questions, self.job.format, self.sample, self.model)
         found = drawn(_usable(self.questions, self.source), self.sample, self.job.execution.seed)
-        return Asked(self.questions, found, limit=self.sample, fingerprint=fingerprint(found))
+        return QuestionSet(self.questions, found, limit=self.sample, fingerprint=fingerprint(found))
 
     def to_learn_from(self, spec: str, limit: int | None, source: Resource | None = None) -> list[Question]:
         """Questions with answers, none of which is asked of the part or, where they are of another ``source``, of that."""

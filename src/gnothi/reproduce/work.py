@@ -19,7 +19,7 @@ from gnothi.reproduce.parts import Job, Part, parts
 from gnothi.reproduce.variants import PlannedStudy, plan_study
 from gnothi.runs.rows import Row
 from gnothi.session.execute import Run, claimed, execute
-from gnothi.session.plan import Asked, with_questions
+from gnothi.session.plan import QuestionSet, with_questions
 from gnothi.session.watch import SILENT, Watch
 
 
@@ -89,7 +89,7 @@ def _run(job: Job, watch: Watch, budget: Budget | None) -> tuple[list[Part], lis
     if lacking := [need for need in needs(job, plans, found) if need.lacking]:
         raise InvalidInput(f"{job.recipe.name}: " + " ".join(_told(need) for need in lacking))
     planned, asked = [*plans.values()], [part.asked() for part in found]
-    for line in dict.fromkeys(told for one in planned for plan in one.plans.values() for told in plan.told):
+    for line in dict.fromkeys(told for one in planned for plan in one.plans.values() for told in plan.notes):
         watch.tell(line)
     if job.recipe.data:
         learning.build(found, watch)
@@ -108,7 +108,7 @@ def _run(job: Job, watch: Watch, budget: Budget | None) -> tuple[list[Part], lis
 
 
 def _answered(
-    found: list[Part], planned: list[PlannedStudy], asked: list[Asked], watch: Watch, budget: Budget | None
+    found: list[Part], planned: list[PlannedStudy], asked: list[QuestionSet], watch: Watch, budget: Budget | None
 ) -> tuple[list[Table], list[list[list[Row]]]]:
     """All rows of all data sets at once, so that each model is opened once. What does not fit the folders is refused before
     the first question."""

@@ -55,11 +55,11 @@ class Run:
 
 @contextlib.contextmanager
 def claimed(
-    plan: Plan, out: Path, label: str = "", told: Mapping[str, Any] | None = None, *, held: bool = False
+    plan: Plan, out: Path, label: str = "", recorded: Mapping[str, Any] | None = None, *, held: bool = False
 ) -> Iterator[Run]:
     """The plan's run in the folder ``out``, made or gone on with, while nobody else writes to it. Raises InvalidSetting where
     the folder holds something else, InvalidInput where it is damaged."""
-    with RunFolder(out, record(plan, told or {}), plan.questions.questions) as folder:
+    with RunFolder(out, record(plan, recorded or {}), plan.questions.questions) as folder:
         yield Run(plan, folder, label, held)
 
 
@@ -79,7 +79,7 @@ async def execute(
     watch = watch or SILENT
     wanted, missing = sum(len(one.plan.keys) for one in runs), sum(one.missing for one in runs)
     unfinished = [one for one in runs if one.missing]
-    told, progress = False, Progress(runs, watch)
+    announced, progress = False, Progress(runs, watch)
     budget = budget or budget_of(runs[0].plan)
     if any(one.plan.remote for one in runs):
         watch.paying(budget)
@@ -93,9 +93,9 @@ async def execute(
                 several = min(how.workers, sum(one.missing for one in together))
                 watch.opening(f"model {name_of(sources.model)}{where(how, several)}")
                 async with _answering(together, several, have, watch.warn) as (answer, opened, read):
-                    if not told:
+                    if not announced:
                         watch.asking(wanted, wanted - missing, together[0].plan.questions.dataset)
-                        told = True
+                        announced = True
                     for one in together:
                         one.folder.settle(opened.precision, opened.date)
                     async with progress.reading(read, is_elsewhere(how, several)):
@@ -132,13 +132,13 @@ def _timed(runs: Sequence[Run], under_way: int, processes: int) -> Iterator[None
 
 
 def _work(one: Run, answer: Answers, progress: Progress) -> Work:
-    async def heard(method: str, question: Question) -> Outcome:
+    async def answered(method: str, question: Question) -> Outcome:
         with progress.listening(one, method):
             return await answer(method, question)
 
     names, plan = [method.name for method in one.plan.methods], one.plan
-    told = partial(progress.row, one)
-    return Work(heard, names, plan.questions.questions, one.folder, plan.execution.max_failures, told)
+    on_row = partial(progress.row, one)
+    return Work(answered, names, plan.questions.questions, one.folder, plan.execution.max_failures, on_row)
 
 
 async def _named(answer: Answers, place: int, method: str, question: Question) -> Outcome:
@@ -154,7 +154,7 @@ async def _answering(
     """Who answers, what is open for that, and how many tokens of prompts were read since, as far as this process knows."""
     today = date.today().isoformat()  # the same for all workers
     plans = [one.plan.in_precision(one.folder.precision).on_date(one.folder.date or today) for one in runs]
-    plans = [replace(plan, asked=None) for plan in plans]  # questions need not travel to other processes
+    plans = [replace(plan, question_set=None) for plan in plans]  # questions need not travel to other processes
     how = plans[0].execution
     if is_elsewhere(how, processes):
         async with workers(how, processes, partial(opened_methods, plans), partial(outcome, seed=how.seed), warn) as several:

@@ -53,7 +53,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionSet:
     """Questions to be asked, and how they were named and read."""
 
     dataset: str
@@ -91,7 +91,7 @@ class Sources:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """``models`` are the settings of every model that is opened by name, the main one and those that methods name;
-    ``settings`` all that was given, ``told`` what a person should know of how it was resolved, ``warnings`` what may mislead.
+    ``settings`` all that was given, ``notes`` what a person should know of how it was resolved, ``warnings`` what may mislead.
     ``max_cost`` and ``max_tokens`` limit what models behind an API may cost. ``unnamed``: nobody named
     the model, which is the laboratory's."""
 
@@ -101,10 +101,10 @@ class Plan:
     settings: Settings
     max_cost: float | None = None
     max_tokens: int | None = None
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     calibration: Calibration | None = None
-    asked: Asked | None = None
+    question_set: QuestionSet | None = None
     execution: Execution = Execution()
     unnamed: bool = False
 
@@ -127,14 +127,14 @@ class Plan:
 
     @property
     def trusting(self) -> list[str]:
-        """The methods whose gate was told never to fire."""
+        """The methods whose gate is set never to fire."""
         return [method.name for method in self.methods if method.never_retrieves]
 
     @property
-    def questions(self) -> Asked:
-        if self.asked is None:
+    def questions(self) -> QuestionSet:
+        if self.question_set is None:
             raise ValueError("a plan without questions: expected one of `with_questions`")
-        return self.asked
+        return self.question_set
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -174,27 +174,27 @@ def resolve(request: Request) -> Plan:
     """Check and resolve everything that can be before anything heavy is opened.
 
     Raises UnknownName, InvalidSetting, InvalidInput, OtherModel, or ModelUnavailable for a folder that is not there. Of a
-    wrong model and a missing index, the model is told first.
+    wrong model and a missing index, the model is reported first.
     """
     settings, found = request.settings, request.calibration
     if (model := fitting(request.model, LanguageModel, "model")) is None:
         model = (found and layer.model_of(found)) or LAB
     unnamed = request.model is None and model == LAB
     index, graph = fitting(request.index, Retriever, "index"), fitting(request.graph, KnowledgeGraph, "graph")
-    names, told = request.methods, [f"model {model}: the calibration is of it"] * (request.model is None and not unnamed)
+    names, notes = request.methods, [f"model {model}: the calibration is of it"] * (request.model is None and not unnamed)
     if names is None:
         suits, why = default_method(model, settings, found)
         names = [suits]
-        told += filter(None, [why])
+        notes += filter(None, [why])
     own = dict[str, Given]()
     if found is not None:
         own = layer.settings_of(found, names, settings, None if request.ignore_mismatch else model)
         settings = settings.over(own)
     planned = plan_methods(names, settings, model)
     if found is not None:
-        told += mismatch.check(found, planned, own, model, bool(request.ignore_mismatch))
+        notes += mismatch.check(found, planned, own, model, bool(request.ignore_mismatch))
     if any(PROBE in method.named for method in planned):
-        planned = tuple(with_probe(method, model, request.ignore_mismatch, told.append) for method in planned)
+        planned = tuple(with_probe(method, model, request.ignore_mismatch, notes.append) for method in planned)
     for method in planned:
         if method.named:
             check_learnt(method, model, request.ignore_mismatch)
@@ -221,7 +221,7 @@ def resolve(request: Request) -> Plan:
         settings,
         request.max_cost,
         request.max_tokens,
-        tuple(told),
+        tuple(notes),
         tuple(method.warning for method in planned if method.warning),
         found,
         unnamed=unnamed,
@@ -255,7 +255,7 @@ def form_of(model: Any, models: Mapping[str, CallCache]) -> dict[str, str]:
 
 def with_questions(
     plan: Plan,
-    data: str | Path | Sequence[str] | Sequence[Question] | Asked,
+    data: str | Path | Sequence[str] | Sequence[Question] | QuestionSet,
     format: str | None = None,
     limit: int | None = None,
     execution: Execution | None = None,
@@ -265,17 +265,20 @@ def with_questions(
     cannot be."""
     execution = execution or Execution()
     _check_execution(plan, execution)
-    asked = data if isinstance(data, Asked) else read_questions(data, format, limit, plan.sources.model)
-    plan = together(plan, asked.questions)
-    warnings = [evaluating_warning(spec, asked.dataset) for spec in learnt_from(plan.methods, asked.dataset, asked.fingerprint)]
-    if plan.calibration and (warning := mismatch.chosen_on(plan.calibration, asked.dataset, asked.fingerprint)):
+    question_set = data if isinstance(data, QuestionSet) else read_questions(data, format, limit, plan.sources.model)
+    plan = together(plan, question_set.questions)
+    warnings = [
+        evaluating_warning(spec, question_set.dataset)
+        for spec in learnt_from(plan.methods, question_set.dataset, question_set.fingerprint)
+    ]
+    if plan.calibration and (warning := mismatch.chosen_on(plan.calibration, question_set.dataset, question_set.fingerprint)):
         warnings.append(warning)
-    return replace(plan, asked=asked, execution=execution, warnings=(*plan.warnings, *warnings))
+    return replace(plan, question_set=question_set, execution=execution, warnings=(*plan.warnings, *warnings))
 
 
 def read_questions(
     data: str | Path | Sequence[str] | Sequence[Question], format: str | None, limit: int | None, model: Any
-) -> Asked:
+) -> QuestionSet:
     """Questions of a data set, of a file, of several, or themselves, to be asked of that model. Raises UnknownName,
     InvalidInput, or InvalidSetting for those of another world than the model's."""
     from gnothi.runs.questions import fingerprint
@@ -285,19 +288,19 @@ def read_questions(
         for one in named:
             worlds.check_questions(model, one)
         questions = load_several(named, format, limit)
-        return Asked(" + ".join(named), questions, format, limit, fingerprint(questions))
+        return QuestionSet(" + ".join(named), questions, format, limit, fingerprint(questions))
     questions = [one for one in given if not isinstance(one, str)][:limit]
     check_questions(questions)
-    return Asked("questions", questions, None, None, fingerprint(questions))
+    return QuestionSet("questions", questions, None, None, fingerprint(questions))
 
 
-def unanswered(file: Path, format: str | None = None, limit: int | None = None) -> Asked:
+def unanswered(file: Path, format: str | None = None, limit: int | None = None) -> QuestionSet:
     """Questions of a file to be answered, whose answers nobody may know. Raises InvalidInput, UnknownName."""
     from gnothi.datasets import load_unanswered
     from gnothi.runs.questions import fingerprint
 
     questions = load_unanswered(str(file), format, limit)
-    return Asked(str(file), questions, format, limit, fingerprint(questions))
+    return QuestionSet(str(file), questions, format, limit, fingerprint(questions))
 
 
 def check_questions(questions: Sequence[object]) -> None:
@@ -317,7 +320,7 @@ def check_questions(questions: Sequence[object]) -> None:
 
 def check_no_retriever(planned: Sequence[PlannedMethod], model: Any) -> None:
     """Raise InvalidSetting for the first method that cannot do without a retriever; where there is no such model either, that
-    is told first (ModelUnavailable)."""
+    is reported first (ModelUnavailable)."""
     for method in planned:
         if "retriever" in method.spec.required:
             if isinstance(model, str):

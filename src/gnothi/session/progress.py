@@ -105,7 +105,7 @@ class Progress:
         self._calls: Counter[str] = Counter()
         self._read = 0
         self._began = time.monotonic()
-        self._told: Collection[str] = ()
+        self._shown: Collection[str] = ()
         self._apart = False
 
     @contextlib.asynccontextmanager
@@ -123,11 +123,11 @@ class Progress:
     def listening(self, run: Run, method: str) -> Iterator[None]:
         """Calls made inside are those of the method."""
 
-        def heard(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if isinstance(event, ModelCall):
                 self._count(_named(run, method), 1, event.prompt_tokens, event.generated_tokens)
 
-        with listen(heard):
+        with listen(on_event):
             yield
 
     def row(self, run: Run, row: Row) -> None:
@@ -161,12 +161,12 @@ class Progress:
     def _look_ahead(self) -> None:
         """What the whole will take: when every method has answered its first questions; before, of some, if that takes long."""
         elapsed = time.monotonic() - self._began
-        if len(self._told) == len(self._ahead) or not (elapsed >= PATIENCE or all(one.seen for one in self._ahead.values())):
+        if len(self._shown) == len(self._ahead) or not (elapsed >= PATIENCE or all(one.seen for one in self._ahead.values())):
             return
         found = outlook(self._ahead, elapsed)
-        if found is None or (found.unseen and self._told):
+        if found is None or (found.unseen and self._shown):
             return
-        self._told = self._ahead.keys() - found.unseen
+        self._shown = self._ahead.keys() - found.unseen
         if found.seconds >= PATIENCE:
             self._watch.tell(_in_words(found, peak_memory()))
 

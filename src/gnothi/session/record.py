@@ -20,7 +20,7 @@ from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.registry import BUILT_IN, GIVEN, Own
 from gnothi.runs.journal import EXECUTION, FINGERPRINTS, OBJECTS
 from gnothi.session.fingerprints import Named, fingerprints
-from gnothi.session.plan import Asked, Plan
+from gnothi.session.plan import Plan, QuestionSet
 from gnothi.session.searches import SearchSettings
 from gnothi.signals.registry import SIGNALS
 from gnothi.types import Demonstration
@@ -40,7 +40,7 @@ _REPEATED = {
 """What a run can be repeated with beside settings, and where its record holds it. How it was carried out is not repeated."""
 
 
-def record(plan: Plan, told: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+def record(plan: Plan, fields: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """What the rows of the plan depend on; under ``execution.``, with what else is ``told``, what they do not."""
     sources, execution = plan.sources, plan.execution
     named: dict[str, Named] = {"index": (Retriever, sources.index), "graph": (KnowledgeGraph, sources.graph)}
@@ -56,7 +56,7 @@ def record(plan: Plan, told: Mapping[str, Any] = MappingProxyType({})) -> dict[s
         f"{EXECUTION}workers": execution.workers,
         f"{EXECUTION}max_failures": execution.max_failures,
         **({f"{EXECUTION}on": execution.on, f"{EXECUTION}gpus": execution.gpus} if execution.on else {}),
-        **{f"{EXECUTION}{key}": value for key, value in told.items()},
+        **{f"{EXECUTION}{key}": value for key, value in fields.items()},
     }
 
 
@@ -70,7 +70,7 @@ def _plugins(plan: Plan) -> list[str]:
     return sorted({entry.origin for entry in entries} - {BUILT_IN, GIVEN})
 
 
-def of_questions(asked: Asked) -> dict[str, Any]:
+def of_questions(asked: QuestionSet) -> dict[str, Any]:
     return {
         "dataset.name": asked.dataset,
         "dataset.format": asked.format,
@@ -168,10 +168,10 @@ def changed_since(before: Mapping[str, Any], about: Mapping[str, Any], source: s
     if not is_run(before):
         return []
     same_limit = before.get("dataset.limit") == (about["dataset.limit"] or "none")
-    told = {"dataset.fingerprint": ("data set", "dataset.name")} if same_limit else {}
-    told |= {key: (resource(key), key.removeprefix(FINGERPRINTS)) for key in sorted(before) if key.startswith(FINGERPRINTS)}
+    fields = {"dataset.fingerprint": ("data set", "dataset.name")} if same_limit else {}
+    fields |= {key: (resource(key), key.removeprefix(FINGERPRINTS)) for key in sorted(before) if key.startswith(FINGERPRINTS)}
     return [
         f"the {what} {about[named]} is not what it was for {source}: its content has changed."
-        for key, (what, named) in told.items()
+        for key, (what, named) in fields.items()
         if before.get(named) == about.get(named) and key in about and before[key] != about[key]
     ]

@@ -144,15 +144,15 @@ async def opened(plans: Sequence[Plan], have: Mapping[Key, Any] | None = None) -
 def _interruptible() -> Iterator[None]:
     """Ctrl-C ends what is opened inside at once. In a running event loop it would be heard at the next await alone: after a
     model was loaded, which may take minutes."""
-    heard = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or heard in (signal.SIG_IGN, None):
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or previous in (signal.SIG_IGN, None):
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, heard)
+        signal.signal(signal.SIGINT, previous)
 
 
 def _open_model(settings: Mapping[str, CallCache], spec: str) -> LanguageModel:
@@ -178,9 +178,9 @@ async def opened_methods(plans: Sequence[Plan], have: Mapping[Key, Any] | None =
     """The methods of plans of equal sources, ready to answer. Raises as ``opened`` and ``Opened.method``."""
     async with opened(plans, have) as found:
         made = Methods((label(place, one.name), found.method(one)) for place, plan in enumerate(plans) for one in plan.methods)
-        told = map(under_way, (found.model, *found.others.values()))
+        limits = map(under_way, (found.model, *found.others.values()))
         made.opened, made.precision = found, found.model.profile.precision
-        made.under_way = min((one for one in told if one), default=None)
+        made.under_way = min((one for one in limits if one), default=None)
         made.date = next((one.profile.date for one in found.models if one.profile.date), "")
         yield made
 

@@ -22,7 +22,7 @@ from gnothi.runs.journal import EXECUTION
 from gnothi.session import sources, worlds
 from gnothi.session.data import refuse_test_questions
 from gnothi.session.fingerprints import Named, fingerprints
-from gnothi.session.plan import Asked, Execution, Plan, Request, resolve, with_questions
+from gnothi.session.plan import Execution, Plan, QuestionSet, Request, resolve, with_questions
 from gnothi.session.record import of_questions, of_sources
 from gnothi.session.resources import label, opened_methods, under_way
 from gnothi.session.watch import SILENT, Watch
@@ -123,12 +123,12 @@ class Job:
             )
         return Origin(self.model, str(LABORATORYS.get(argument, argument)), settings)
 
-    def asked(self, plan: Plan) -> Asked:
+    def asked(self, plan: Plan) -> QuestionSet:
         """Raises UnknownName or InvalidInput."""
         return with_questions(plan, self.data, self.format, self.limit, self.execution).questions
 
 
-def record(plan: Plan, asked: Asked, named: Mapping[str, Named]) -> dict[str, Any]:
+def record(plan: Plan, asked: QuestionSet, named: Mapping[str, Named]) -> dict[str, Any]:
     """What anything learnt depends on: questions, model, what else is ``named``, methods."""
     return {
         **of_questions(asked),

@@ -26,7 +26,7 @@ from gnothi.runs.journal import claim
 from gnothi.runs.runner import CONCURRENCY
 from gnothi.session.execute import budget_of
 from gnothi.session.fingerprints import Named
-from gnothi.session.plan import Asked
+from gnothi.session.plan import QuestionSet
 from gnothi.session.watch import SILENT, Watch
 from gnothi.training import memory, processes
 from gnothi.training.collecting import Collecting
@@ -98,7 +98,7 @@ class Trainable(ABC, Generic[C]):
         return self.asked.dataset
 
     @cached_property
-    def asked(self) -> Asked:
+    def asked(self) -> QuestionSet:
         """Raises UnknownName or InvalidInput."""
         return self.job.asked(self.plan)
 

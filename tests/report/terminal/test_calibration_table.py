@@ -34,8 +34,8 @@ def test_how_many_samples_are_drawn_is_said_without_a_rule_as_well(samples: floa
     assert "15.0%" in shown
 
 
-def printed(wrong: Mask, answers_of: str, told: StoppingEffect | None = None) -> str:
-    chosen = replace(choose(Sample(np.arange(40.0), (~wrong).astype(np.float64), np.ones(40))), told=told)
+def printed(wrong: Mask, answers_of: str, effect: StoppingEffect | None = None) -> str:
+    chosen = replace(choose(Sample(np.arange(40.0), (~wrong).astype(np.float64), np.ones(40))), effect=effect)
     made = Calibration(
         method="seakr",
         signal="gram",

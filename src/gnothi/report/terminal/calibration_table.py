@@ -31,7 +31,7 @@ def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) ->
     )
     for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, chosen.guarantee is not None), *_advice(chosen)):
         paragraph(console, line)
-    if (told := chosen.told) and told.samples == 1:
+    if (told := chosen.effect) and told.samples == 1:
         paragraph(
             console,
             f"stopping early: all samples are drawn, because no rule saves any without more decisions that a second draw would "
@@ -43,7 +43,7 @@ def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) ->
             f"stopping early: {told.samples:.0%} of the samples are drawn; {told.differ:.1%} of the questions are decided "
             f"otherwise than by a second draw of all, as are {told.all_differ:.1%} by the first",
         )
-    if told := chosen.told_compared:
+    if told := chosen.effect_compared:
         paragraph(
             console,
             f"in comparisons: {told.samples:.0%} of the samples are drawn; in {told.differ:.1%} of them another wins than by a "

@@ -87,7 +87,7 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
             "gate": gate,
             "calibration": _calibration(context, setup),
             "feedback": context.feedback is not None,
-            "told": list(plan.told) if plan.calibration is None else _told(setup),
+            "told": list(plan.notes) if plan.calibration is None else _told(setup),
             "warnings": [*setup.public_warnings, *([alarm] if alarm else ())],
         },
     }
