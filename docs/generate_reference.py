@@ -140,7 +140,7 @@ def _methods() -> Iterator[str]:
 
 def _models() -> Iterator[str]:
     found = json.loads(_printed("list", "models", "--json"))
-    yield "| `--model` | |\n|---|---|"
+    yield "| `--model` | meaning |\n|---|---|"
     yield from (f"| `{one['spec']}` | {_cell(one['summary'])} |" for one in found["models"])
     for kind in dict.fromkeys(one["models"] for one in found["settings"]):
         yield f"\n## Models {kind}\n"
@@ -177,7 +177,7 @@ def _errors() -> str:
 
 def _table(settings: list[dict[str, Any]]) -> str:
     rows = (f"| `{one['key']}` | {_cell(one['default'])} | {_cell(one['type'])} | {_cell(one['help'])} |" for one in settings)
-    return "\n".join(["| setting | default | type | |", "|---|---|---|---|", *rows, ""])
+    return "\n".join(["| setting | default | type | meaning |", "|---|---|---|---|", *rows, ""])
 
 
 def _cell(text: object) -> str:
