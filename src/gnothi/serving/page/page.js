@@ -234,6 +234,7 @@ function call(path, body, signal) {
 }
 async function problem(response) {
   if (response.status === 401) askForKey();
+  if (response.status === 401 && !key()) return "This server needs a key.";
   const found = await response.json().catch(() => null);
   return found?.error?.message ?? `The server answered with status ${response.status}.`;
 }
