@@ -58,6 +58,10 @@ class Measurements:
         return Measurements(ids=names, **cut)
 
 
+def _times(grade: int) -> str:
+    return "once" if grade == 1 else f"{grade} times"
+
+
 def told(plan: Plan, split: str) -> Measurements:
     folder = plan.folder / f"memory-{split}"
     found = read(folder, METRIC, "panel", "direct")
@@ -168,7 +172,7 @@ def kinds(plans: Sequence[Plan]) -> list[str]:
 def by_grade(plans: Sequence[Plan]) -> list[str]:
     """Never, always, the gate and the oracle, by how often an epoch held the fact."""
     parts = plans[0].parts
-    header = ["library", "", *(f"{grade} times" for grade in GRADES), "all", *parts]
+    header = ["library", "", *map(_times, GRADES), "all", *parts]
     lines = []
     for place, kind in enumerate(kinds(plans)):
         ran_both = [with_rag(plan, kind, "test") for plan in ready(plans, kind)]
@@ -298,7 +302,7 @@ def signals(plans: Sequence[Plan]) -> list[str]:
     found = {name: [(one.part, one.taught, one.never, one.signals[name]) for one in every] for name in names}
     found |= {name: asked for name in ASKED if (asked := [_asked(plan, name) for plan in plans if _done(plan, "", name)])}
     parts = plans[0].parts
-    header = ["signal", "n", "all", "95 % interval", *parts, *(f"{grade} times" for grade in GRADES)]
+    header = ["signal", "n", "all", "95 % interval", *parts, *map(_times, GRADES)]
     lines = []
     for name, columns in found.items():
         part, taught, never, scores = _joined(columns)

@@ -99,6 +99,17 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     return markdown.replace("](../../CHANGELOG.md", "](changelog.md")
 
 
+def on_page_content(html: str, **_: object) -> str:
+    """Called by mkdocs for each page: no line ends inside "95 %" or "-.1 to .2". What may be copied stays as it is."""
+    kept = r"<(pre|code)\b.*?</\1>"
+    return re.sub(
+        rf"{kept}|\d (?:%|to [−+±]?\.?\d)",
+        lambda found: found[0] if found[1] else found[0].replace(" ", "&nbsp;"),
+        html,
+        flags=re.S,
+    )
+
+
 def _commands(command: click.Command, name: str) -> Iterator[str]:
     yield f"## `{name}`\n\n```text\n{_printed(*name.split()[1:], '--help').rstrip()}\n```\n"
     if isinstance(command, click.Group):
@@ -129,7 +140,7 @@ def _methods() -> Iterator[str]:
 
 def _models() -> Iterator[str]:
     found = json.loads(_printed("list", "models", "--json"))
-    yield "| `--model` | |\n|---|---|"
+    yield "| `--model` | meaning |\n|---|---|"
     yield from (f"| `{one['spec']}` | {_cell(one['summary'])} |" for one in found["models"])
     for kind in dict.fromkeys(one["models"] for one in found["settings"]):
         yield f"\n## Models {kind}\n"
@@ -166,7 +177,7 @@ def _errors() -> str:
 
 def _table(settings: list[dict[str, Any]]) -> str:
     rows = (f"| `{one['key']}` | {_cell(one['default'])} | {_cell(one['type'])} | {_cell(one['help'])} |" for one in settings)
-    return "\n".join(["| setting | default | type | |", "|---|---|---|---|", *rows, ""])
+    return "\n".join(["| setting | default | type | meaning |", "|---|---|---|---|", *rows, ""])
 
 
 def _cell(text: object) -> str:

@@ -6,7 +6,7 @@ import math
 from html import escape
 from pathlib import Path
 
-INK, PAPER, SOFT, SURE, UNSURE = "#1f2937", "#ffffff", "#e5e7eb", "#2a9d8f", "#c2410c"
+INK, PAPER, SOFT, SURE, UNSURE = "#1f2937", "#ffffff", "#e5e7eb", "#1b7a6e", "#c2410c"
 
 
 class Drawing:

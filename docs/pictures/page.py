@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 QUESTION = "Who leads the town hall of Feilmhaven?"
 SETUPS = ("gnothi/seakr", "gnothi/direct")
-WIDTH, HEIGHT = 1180, 1010
+WIDTH, HEIGHT = 1180, 1100
 
 
 def main(calibration: str) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from draw import INK, PAPER, SOFT, SURE, UNSURE, Drawing
 
+PALE = "#8b93a1"
+
 RESULTS = Path(__file__).parents[1] / "results"
 
 
@@ -47,8 +49,8 @@ def real_models() -> Drawing:
     accuracy, tokens = len(head) - 2, len(head) - 1
     shown = [row for row in rows if row[accuracy]]
     left, scale, height = 250, 850, 19
-    d = Drawing(860, 60 + height * len(shown), "Accuracy of each method on PopQA, with its 95 % interval")
-    d.text(left, 24, "accuracy on PopQA, 95 % interval", anchor="start", size=13)
+    d = Drawing(860, 60 + height * len(shown), "Accuracy of each method on PopQA, with its 95% interval")
+    d.text(left, 24, "accuracy on PopQA, 95% interval", anchor="start", size=13)
     d.text(840, 24, "tokens", anchor="end", size=13)
     bottom = 40 + height * len(shown)
     for share in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5):
@@ -89,7 +91,7 @@ def taught() -> Drawing:
     head, rows = table("taught", "library")
     lines = {(row[0], row[1]): [first(cell) for cell in row[2:]] for row in rows}
     never = next(values for (_, name), values in lines.items() if name == "never")
-    colours = {"never": SOFT, "always": UNSURE, "gate": SURE, "oracle": INK}
+    colours = {"never": PALE, "always": UNSURE, "gate": SURE, "oracle": INK}
     kinds = list(dict.fromkeys(row[0] for row in rows if row[0]))
     times = head[2 : head.index("all")]
     columns = {time: ("complete", place) for place, time in enumerate(times)}

@@ -268,13 +268,13 @@ def _rows(method: str, right: int, searched: int = 0, gate: bool = False, of: in
 
 
 def test_one_method() -> None:
-    assert _said(_rows("rag", 50, 100)) == "rag is right in 50% of 100 questions (exact match, 95 % interval .40-.60)."
+    assert _said(_rows("rag", 50, 100)) == "rag is right in 50% of 100 questions (exact match, 95% interval .40-.60)."
 
 
 def test_better_than_all_or_maybe_by_chance() -> None:
     assert "rag is right in 90% of 100 questions" in (clear := _said(_rows("rag", 90, 100), _rows("direct", 10)))
     assert clear.endswith("more than every other method.")
-    assert "the most; beside direct that may be chance." in _said(_rows("rag", 51, 100), _rows("direct", 50))
+    assert "the most; the difference from direct may be chance." in _said(_rows("rag", 51, 100), _rows("direct", 50))
 
 
 def test_what_a_gate_saves() -> None:

@@ -167,7 +167,7 @@ def test_the_markdown_is_a_table(table: ablation.Table) -> None:
     cells = [[cell.strip() for cell in line.replace("\\|", "/").strip("|").split("|")] for line in rows]
     assert len({len(line) for line in cells}) == 1
     head, by_name = cells[0], {line[0]: line for line in cells}
-    assert head[-4:] == ["EM less full (95 %)", "p", "p, Holm", "paper: NQ EM"]
+    assert head[-4:] == ["EM less full (95%)", "p", "p, Holm", "paper: NQ EM"]
     assert by_name["**whole**"][-1] == "25.6"
     assert by_name["− worse"][-1] == ".250"
     assert by_name["− worse"][-4].startswith("−.300 (−.")

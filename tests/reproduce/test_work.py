@@ -289,7 +289,7 @@ def test_costs_stand_beside_the_papers(scripted: Scripted, tmp_path: Path) -> No
     assert all(cell.ours is not None for row in on.rows for cell in row.cells)
     lines = markdown(found)
     head = next(line for line in lines if line.startswith("|  |"))
-    assert "searches: paper | searches: ours (95 %)" in head
+    assert "searches: paper | searches: ours (95%)" in head
     assert "| 0.14 |" in next(line for line in lines if line.startswith("| KEQA |"))
 
 

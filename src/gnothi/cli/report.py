@@ -102,7 +102,7 @@ def report(
     gnothi report runs/lab --csv numbers --prices prompt=0.15,generated=0.60,currency=EUR
     gnothi report runs/sample --forecast 1e6 --devices 8 --prices hour=2.50
 
-    A forecast shows 95 % intervals in brackets. For hours, both ends are moved out by a quarter.
+    A forecast shows 95% intervals in brackets. For hours, both ends are moved out by a quarter.
     """
     from gnothi.report.costs import read_prices
     from gnothi.report.sections import load_runs, name_all

@@ -58,7 +58,7 @@ def _best(scored: Sequence[Method], tests: Sequence[Comparison]) -> str:
     best = max(scored, key=lambda one: getattr(one, metric) or 0.0)
     value, spread = getattr(best, metric), best.intervals[metric]
     said = f"{best.method} is right in {percent(value)} of {counted(best.n - best.failures, 'question')}"
-    said += f" ({metric_name(metric)}{f', 95 % interval {between(spread)}' if spread else ''})"
+    said += f" ({metric_name(metric)}{f', 95% interval {between(spread)}' if spread else ''})"
     if len(scored) == 1:
         return f"{said}."
     worse = {
@@ -71,7 +71,7 @@ def _best(scored: Sequence[Method], tests: Sequence[Comparison]) -> str:
     if not unclear:
         return f"{said}, more than every other method."
     others = f"{', '.join(unclear[:3])}{' and others' if len(unclear) > 3 else ''}"
-    return f"{said}, the most; beside {others} that may be chance."
+    return f"{said}, the most; the difference from {others} may be chance."
 
 
 def _gate(method: Method) -> Iterator[str]:

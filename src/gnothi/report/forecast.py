@@ -19,7 +19,7 @@ RAMP = 4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """With the ends of what is likely (95 % for the questions; hours and money by hours also ± ``SPREAD``)."""
+    """With the ends of what is likely (95% for the questions; hours and money by hours also ± ``SPREAD``)."""
 
     value: float
     between: Interval

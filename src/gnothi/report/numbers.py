@@ -33,7 +33,8 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def percent(value: float | None) -> str:
-    return MISSING if value is None else f"{round(value, 2) + 0.0:.0%}"  # adding 0 turns -0 into 0
+    """With a true minus."""
+    return MISSING if value is None else f"{round(value, 2) + 0.0:.0%}".replace("-", "−")  # adding 0 turns -0 into 0
 
 
 def number(value: float | None) -> str:

@@ -40,7 +40,9 @@ def _form(value: Callable[[Any], str]) -> Form:
 TEXT, COUNT = _form(str), _form("{:,}".format)
 NUMBER, THOUSANDS, MONEY, CHANCE, THREE = map(_form, (number, thousands, money, chance, "{:.3g}".format))
 SHARE = Form(share, between, interval)
-PERCENT = Form(percent, lambda found: " to ".join(map(percent, found)), interval)
+PERCENT = Form(
+    percent, lambda found: " to ".join(map(percent, found)), lambda found: f"[{', '.join(map(percent, found))}]", " to "
+)
 _few = partial(signed, digits=2)
 SIGNED = Form(
     lambda one: MISSING if one is None else signed(one),

@@ -25,7 +25,7 @@ def save(found: Table, path: Path) -> None:
             figure = new_figure(4.4 * len(measures), 3.4)
             for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False)[0], measures, strict=True):
                 _curves(axes, found, placed, measure)
-            figure.suptitle(f"{counted(found.questions, 'question')} of {found.dataset}, 95 % intervals", fontsize=9)
+            figure.suptitle(f"{counted(found.questions, 'question')} of {found.dataset}, 95% intervals", fontsize=9)
         else:
             compared = [(one, test) for one in found.variants if (test := (one.difference or {}).get(found.metric))]
             figure = new_figure(6.4, 1.3 + 0.3 * max(len(compared), 1))
@@ -45,7 +45,7 @@ def _forest(axes: Any, found: Table, compared: Sequence[tuple[Line, Comparison]]
     axes.set_yticks(range(len(compared)), [variant.label for variant, _ in compared])
     axes.set_ylim(max(len(compared), 1) - 0.5, -0.5)
     axes.set_xlabel(
-        f"{_NAMES[found.metric]} less that of {full.label} ({share(full.means[found.metric])}), 95 % intervals; filled: "
+        f"{_NAMES[found.metric]} less that of {full.label} ({share(full.means[found.metric])}), 95% intervals; filled: "
         "p < .05 (Holm)",
         fontsize=8,
     )

@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def difference(self) -> Interval | None:
-        """The 95 % interval of ours less the paper's, as far as the choice of questions goes; no share can be above 1."""
+        """The 95% interval of ours less the paper's, as far as the choice of questions goes; no share can be above 1."""
         if self.paper is None or self.ours is None or self.interval is None:
             return None
         half = self.wider * (self.interval.high - self.interval.low) / 2
@@ -57,7 +57,7 @@ def widening(ours: int, paper: int | None = None, population: int | None = None)
 
 
 def reach(wider: float) -> float:
-    """The chance that the paper's figure lies in our 95 % interval where both measure the same: .834 for two samples of one
+    """The chance that the paper's figure lies in our 95% interval where both measure the same: .834 for two samples of one
     size, since the paper's varies as ours does."""
     return math.erf(1.959964 / wider / math.sqrt(2)) if wider else 1.0
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _VERSIONS = "models and libraries may have other versions than the paper's"
 _READING = (
-    "Shares lie between 0 and 1. In brackets are 95 % intervals. Ours less paper has a wider one than ours alone, for the "
+    "Shares lie between 0 and 1. In brackets are 95% intervals. Ours less paper has a wider one than ours alone, for the "
     "paper's figure is of a sample, too. p is of a paired test: whether the row differs from the one named in the head, on our "
     "questions."
 )
@@ -242,7 +242,7 @@ def conclusion(found: Outcome) -> str:
     if known:
         figures = counted(known, "figure")
         said.append(
-            f"{inside} of {figures} of the paper lie in the 95 % intervals of ours; of a perfect replication about "
+            f"{inside} of {figures} of the paper lie in the 95% intervals of ours; of a perfect replication about "
             f"{found.expected:.0f} ({found.expected / known:.1%}) would, for the paper's are of samples, too."
         )
     return " ".join(said)
@@ -259,7 +259,7 @@ def show(console: Console, found: Outcome) -> None:
     paragraph(console, f"{found.title} ({found.source})", style="bold")
     paragraph(
         console,
-        f"{', '.join(found.models)}; in brackets the paper's figure, below 95 % intervals of ours and of the difference",
+        f"{', '.join(found.models)}; in brackets the paper's figure, below 95% intervals of ours and of the difference",
     )
     for one in found.data:
         paragraph(console, f"{one.title}: {counted(one.questions, 'question')}", style="italic")

@@ -47,14 +47,14 @@ def ablation(found: Table) -> table_form.Table:
     """A row a variant, under headings of their groups. A paper's figures have columns of their own where there is room."""
     name = NAMES[found.metric]
     columns = [Column("")]
-    columns += [Column(f"{NAMES[one]} (95 %)", SHARE, NAMES[one], below=one == found.metric) for one in METRICS]
+    columns += [Column(f"{NAMES[one]} (95%)", SHARE, NAMES[one], below=one == found.metric) for one in METRICS]
     columns += [
         Column("searched", SHARE, "retr."),
         Column("searches", NUMBER, "srch"),
         Column("calls", NUMBER),
         Column("tokens", THOUSANDS, "tok."),
         Column("AUROC", SHARE),
-        Column(f"{name} less full (95 %)", SIGNED, "diff."),
+        Column(f"{name} less full (95%)", SIGNED, "diff."),
         Column("p", CHANCE, terminal=False),
         Column("p, Holm", CHANCE, "p"),
     ]
@@ -100,7 +100,7 @@ def show(console: Console, found: Table) -> None:
     paragraph(console, _titled(found), style="bold")
     paragraph(
         console,
-        f"{found.dataset}, {counted(found.questions, 'question')}: means per question, 95 % intervals below; retr.: share of "
+        f"{found.dataset}, {counted(found.questions, 'question')}: means per question, 95% intervals below; retr.: share of "
         f"questions with a search; tok.: tokens; diff.: {NAMES[found.metric]} less that of {found.full}; p: paired test, "
         "corrected for all rows (Holm)",
     )
@@ -126,10 +126,10 @@ def outcome(one: OnData) -> table_form.Table:
     for metric in one.metrics:
         form, name = SHARE if metric in SHARES else NUMBER, NAMES[metric]
         columns.append(Column(f"{name}: paper", form, f"({name})"))
-        columns.append(Column(f"{name}: ours (95 %)", form, name, below=metric in SHARES))
-        columns.append(Column(f"{name}: ours less paper (95 %)", terminal=False))
+        columns.append(Column(f"{name}: ours (95%)", form, name, below=metric in SHARES))
+        columns.append(Column(f"{name}: ours less paper (95%)", terminal=False))
     columns += [
-        Column(f"{NAMES[one.metric]} less {one.full} (95 %)", SIGNED, terminal=False),
+        Column(f"{NAMES[one.metric]} less {one.full} (95%)", SIGNED, terminal=False),
         Column("p", CHANCE, terminal=False),
     ]
     rows = []

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 INK = "#010203"
+ON = "#010204"
+"""Ink on the colours of series, which are bright enough for black in light and in dark."""
 SERIES = tuple(f"#0000{number:02x}" for number in range(0xA1, 0xA9))
 """Stand-ins for ``--series-1`` to ``--series-8``."""
 COLOURS = ("#4477aa", "#bb5566", "#228833", "#ccaa33", "#66ccee", "#aa3377")
@@ -147,7 +149,7 @@ def _for_page(svg: str, name: str, label: str) -> str:
     body = re.sub(r'href="#', f'href="#{name}-', body).replace("url(#", f"url(#{name}-")
     # The page's fonts are to win; a style element would reach beyond the drawing.
     body = re.sub(r" ?font-family: [^;\"]*;?", "", re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL))
-    body = body.replace(INK, "currentColor")
+    body = body.replace(INK, "currentColor").replace(ON, "#000")
     for number, colour in enumerate(SERIES, start=1):
         body = body.replace(colour, f"var(--series-{number})")
     return body.strip()

@@ -87,7 +87,7 @@ def picture(section: str, gates: Gates, points: Sequence[MethodPoint], styles: S
         f"{gates.names['always']} above it, for every threshold. Crosses: a threshold chosen on other questions than it "
         "is judged on. Points: the methods as they ran, which may do more than choose between these two.",
         svg,
-        ("signal or method", "AUROC", "at 10 % retrieval", "25 %", "50 %", "75 %", "90 %"),
+        ("signal or method", "AUROC", "at 10% retrieval", "25%", "50%", "75%", "90%"),
         rows,
     )
 

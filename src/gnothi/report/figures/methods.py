@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gnothi.report.document import Document
-from gnothi.report.figures.drawing import INK, SERIES, Picture, Styles, draw, shortened, thinned
+from gnothi.report.figures.drawing import INK, ON, SERIES, Picture, Styles, draw, shortened, thinned
 from gnothi.report.numbers import interval, number, share
 from gnothi.report.selective import Selective
 from gnothi.report.summary import Method
@@ -69,7 +69,7 @@ def reached(section: str, methods: Sequence[Method]) -> Picture | None:
             counts = [one.stages[stage] for _, one in shown]
             colour = SERIES[list(STAGES).index(stage)]
             bars = axes.barh(places, counts, left=ends, color=colour, alpha=0.85, height=0.6, label=STAGES[stage])
-            axes.bar_label(bars, [str(count) if count else "" for count in counts], label_type="center", fontsize=8)
+            axes.bar_label(bars, [str(count) if count else "" for count in counts], label_type="center", fontsize=8, color=ON)
             ends = [end + count for end, count in zip(ends, counts, strict=True)]
         axes.set(xlabel="questions", yticks=places)
         axes.set_yticklabels([shortened(name, 24) for name, _ in shown])
@@ -164,8 +164,8 @@ def _against(
     said = "; ".join(f"{row[0]}: {row[2]} at {row[1]}" for row in rows)
     return Picture(
         title,
-        "Further up is better, further left is cheaper. Lines: 95 % intervals.",
+        "Further up is better, further left is cheaper. Lines: 95% intervals.",
         draw(f"{section}-{name}", f"Exact match against {axis}. {said}", paint, len(shown), 3),
-        ("method", axis, "exact match", "95 % interval"),
+        ("method", axis, "exact match", "95% interval"),
         rows,
     )

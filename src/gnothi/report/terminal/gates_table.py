@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NOTES = """AUROC: does the signal tell where {truth} is wrong? threshold: best for accuracy{priced} on all questions (retrieve
 above it, or below where marked <). acc., retr., gap closed: each threshold is judged on questions that it was not chosen on
 (cross-validation); gap: from the better of never and always to the oracle. hindsight: the best accuracy of any threshold on
-these very questions. Below: 95 % intervals."""
+these very questions. Below: 95% intervals."""
 
 
 def show_gates(console: Console, found: Compared, title: str) -> None:
@@ -76,7 +76,7 @@ SHOWN = 8
 """Weights of a step; JSON has all."""
 _TEXT = 200  # characters of an answer
 _LEARNT = """acc.: right answers. searches: share of questions searched for. gain: of accuracy, less what searches{costs} cost,
-over the better of never and always, with its 95 % interval. {ways} {best}"""
+over the better of never and always, with its 95% interval. {ways} {best}"""
 _WAYS = {
     BEFORE: "searches where evidence is worth its price, and believes it.",
     AFTER: "always searches, and chooses between the two answers.",

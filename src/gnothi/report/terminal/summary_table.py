@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def show(console: Console, summary: Summary, title: str = "") -> None:
     """The table of methods, never/always/oracle, the paired tests that matter, decisions in the lab, warnings. The ``title`` is
     the data set's name where none is given."""
-    said = f"{title or summary.dataset}: means per question, 95 % intervals below; retr.: share of questions with a search"
+    said = f"{title or summary.dataset}: means per question, 95% intervals below; retr.: share of questions with a search"
     paragraph(console, said)
     tables.methods(summary.methods).show(console)
     _reached(console, summary.methods)
@@ -66,7 +66,7 @@ def _signals(console: Console, found: SideBySide) -> None:
     method = found.method
     paragraph(
         console,
-        f"signals measured by {method}: AUROC: which of {method}'s own answers are wrong ({found.wrong} of {found.n}; 95 % "
+        f"signals measured by {method}: AUROC: which of {method}'s own answers are wrong ({found.wrong} of {found.n}; 95% "
         "intervals); calls, and tokens read and written: what the signal would take alone, beyond the answer",
     )
     tables.side_by_side(found).show(console)

@@ -3,7 +3,7 @@
 // person wrote becomes text nodes: there is no HTML from strings in this file.
 
 const $ = id => document.getElementById(id);
-const KEPT = 30, STORE = "gnothi.earlier", CHOSEN = "gnothi.setups", KEY = "gnothi.key";
+const KEPT = 30, STORE = "gnothi.earlier", CHOSEN = "gnothi.setups", KEY = "gnothi.key", STOPPED = "You stopped it.";
 /** Where an answer is from. */
 const origin = full => !full.retrieved ? "from memory" : full.found_nothing ? "searched, nothing found" : full.sources.length ? "looked up" : "searched, nothing kept";
 const ORIGIN = { memory: "from memory", knowledge: "from evidence", passages: "from evidence" };
@@ -83,10 +83,11 @@ class Card {
     this.judge = h("div", { className: "judge", hidden: true });
     this.steps = h("div", { className: "steps" });
     this.lines = h("ol", {});
+    this.all = h("details", { className: "more" }, h("summary", {}, "Everything that happened"), this.lines);
     this.element = h("article", { className: "card working", ariaLabel: setup },
       h("header", {}, h("h2", {}, setup), this.status, soft(subtitle(setup))),
       h("div", {}, this.answer, this.from, this.judge), this.steps,
-      h("details", { className: "more" }, h("summary", {}, "Everything that happened"), this.lines));
+      this.all);
     events.forEach(told => this.tell(told));
   }
   tell(told) {
@@ -176,9 +177,10 @@ class Card {
     this.offer(full);
     this.element.append(about(this.setup, full.warnings));
   }
-  fail(message) {
+  fail(message, state = "failed") {
     this.error = message;
-    this.end("stopped");
+    this.end(state);
+    this.all.hidden = !this.events.length;
     this.answer.className = "answer none";
     this.answer.textContent = "No answer.";
     this.from.append(h("span", { className: "failed" }, message));
@@ -232,6 +234,7 @@ function call(path, body, signal) {
 }
 async function problem(response) {
   if (response.status === 401) askForKey();
+  if (response.status === 401 && !key()) return "This server needs a key.";
   const found = await response.json().catch(() => null);
   return found?.error?.message ?? `The server answered with status ${response.status}.`;
 }
@@ -261,7 +264,7 @@ async function run(card, question, signal) {
     }
     if (!card.full) card.fail("The answer broke off.");
   } catch (error) {
-    card.fail(error.name === "AbortError" ? "You stopped it." : "The server cannot be reached.");
+    error.name === "AbortError" ? card.fail(STOPPED, "stopped") : card.fail("The server cannot be reached.");
   }
 }
 function show(question, cards) {
@@ -315,7 +318,7 @@ function again(entry) {
   state.domains = {};
   show(entry.question, entry.runs.map(({ setup, events, full, error }) => {
     const card = new Card(setup, events);
-    full ? card.done(full) : card.fail(error ?? "No answer.");
+    full ? card.done(full) : card.fail(error ?? "No answer.", error === STOPPED ? "stopped" : "failed");
     return card;
   }));
   $("question").value = entry.question;
