@@ -37,7 +37,7 @@ _STATE = re.compile(rf"(^|[._])({_QUANTISED})$")
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What transformers reports of a loading: names of weights, those in another shape with the shape in the files, then ours."""
+    """What transformers reports of a loading: names of weights, reshaped ones with the shape in the files, then ours."""
 
     missing: Collection[str]
     unexpected: Collection[str]

@@ -21,7 +21,7 @@ _REASON = 160
 
 
 class Habits:
-    """The fields that a server does not take: ``without`` maps each to the reason. Fields are added as the server refuses them."""
+    """The fields that a server does not take: ``without`` maps each to the reason. It grows with refusals."""
 
     def __init__(self, without: Mapping[str, str]) -> None:
         self.without = dict(without)

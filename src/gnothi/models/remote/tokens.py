@@ -12,7 +12,8 @@ from typing import Any
 from gnothi.types import Token
 
 FLOOR = -9999.0
-"""The value of a log-probability that is too small to report: OpenAI's value for a token outside the likeliest, and ours for minus infinity."""
+"""The value of a log-probability that is too small to report: OpenAI's for a token outside the likeliest, and ours for minus
+infinity."""
 _ROUNDING = 1e-4
 """By so much a logarithm of a probability may exceed 0, in 16 bits."""
 _MARKS = {"Ġ": " ", "▁": " ", "Ċ": "\n", "</w>": " "}
