@@ -115,8 +115,8 @@ def test_a_begun_reply(said: str) -> None:
     ],
 )
 def test_where_servers_say_it(body: object, said: str, named: tuple[str, ...]) -> None:
-    found = read_error(body)
-    assert (found.reason, found.parameters) == (said, named)
+    error = read_error(body)
+    assert (error.reason, error.parameters) == (said, named)
 
 
 @given(
@@ -126,9 +126,9 @@ def test_where_servers_say_it(body: object, said: str, named: tuple[str, ...]) -
     )
 )
 def test_whatever_is_said_is_read(body: object) -> None:
-    found = read_error(body)
-    assert found.reason
-    refused_field(Refused("m", found.reason, found.parameters), BODY)
+    error = read_error(body)
+    assert error.reason
+    refused_field(Refused("m", error.reason, error.parameters), BODY)
 
 
 def test_far_too_few_tokens_show_at_once() -> None:
@@ -167,7 +167,7 @@ def test_a_server_that_does_not_count_cuts_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("entry", "expected"),
     [
         ({"id": "x", "max_model_len": 8192}, 8192),
         ({"id": "x", "context_window": 131072, "owned_by": "Groq"}, 131072),
@@ -182,5 +182,5 @@ def test_a_server_that_does_not_count_cuts_nothing() -> None:
         (None, None),
     ],
 )
-def test_where_servers_tell_it(read_error: object, expected: int | None) -> None:
-    assert window(read_error, "x") == expected
+def test_where_servers_tell_it(entry: object, expected: int | None) -> None:
+    assert window(entry, "x") == expected
