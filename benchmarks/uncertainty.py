@@ -189,9 +189,9 @@ def opened(file: str | None) -> dict[str, str]:
     """The settings by which contenders find a model: the GGUF file, and the folder that Gnothi keeps of it."""
     if file is None:
         return {}
-    from gnothi.models.gguf import kept
+    from gnothi.models.gguf import unpacked
 
-    return {"gguf": file, "folder": str(kept(Path(file), file))}
+    return {"gguf": file, "folder": str(unpacked(Path(file), file))}
 
 
 def groups(names: Sequence[str], on_card: bool) -> list[list[str]]:

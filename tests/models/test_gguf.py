@@ -40,7 +40,7 @@ def made(written: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory) ->
     cache = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GNOTHI_CACHE", str(cache))
-        gguf.kept(written[0], "tiny")
+        gguf.unpacked(written[0], "tiny")
     return cache
 
 
@@ -64,7 +64,7 @@ def kept(made: Path, cache: Path) -> Path:
 
 def test_what_is_kept_is_the_model_of_the_file(written: tuple[Path, Any], kept: Path) -> None:
     file, model = written
-    place = gguf.kept(file, "tiny")
+    place = gguf.unpacked(file, "tiny")
     assert place.parent == kept / "models"
     loaded: Any = AutoModelForCausalLM.from_pretrained(place)
     ids = torch.tensor([[2, 7, 11, 13, 20]])
@@ -87,7 +87,7 @@ def test_it_is_read_once_and_says_so(
     file: Path, cache: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.DEBUG, "gnothi.opening"):
-        place = gguf.kept(file, "tiny")
+        place = gguf.unpacked(file, "tiny")
         told = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
         assert "reading tiny.gguf" in told[0]
         assert f"to {cache / 'models'}" in told[1]
@@ -95,7 +95,7 @@ def test_it_is_read_once_and_says_so(
         assert "reading tiny.gguf: 100 %" in caplog.messages
         assert capfd.readouterr().err == ""
         caplog.clear()
-        assert gguf.kept(file, "tiny") == place
+        assert gguf.unpacked(file, "tiny") == place
         assert not caplog.records
 
 
@@ -105,13 +105,13 @@ def test_what_a_killed_process_left_is_made_anew(file: Path, cache: Path, remain
     left = place.with_suffix(".partial") if remains == "partial" else place
     left.mkdir(parents=True)
     (left / "config.json").write_text("{")
-    assert (gguf.kept(file, "tiny") / "model.safetensors").is_file()
+    assert (gguf.unpacked(file, "tiny") / "model.safetensors").is_file()
     assert not place.with_suffix(".partial").exists()
 
 
 @pytest.mark.slow
 def test_of_two_processes_one_reads_it(preloaded: Preloaded, file: Path, cache: Path, tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from gnothi.models import gguf; print(gguf.kept(Path(sys.argv[1]), 'tiny'))"
+    code = "import sys; from pathlib import Path; from gnothi.models import gguf; print(gguf.unpacked(Path(sys.argv[1]), 'tiny'))"
     program = preloaded.client(tmp_path / "program", "-c", code)
     both = [subprocess.Popen([program, file], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     first, second = (one.communicate(timeout=PATIENCE)[0] for one in both)
@@ -163,24 +163,24 @@ def test_a_file_that_is_not_whole(file: Path, tmp_path: Path, name: str, cut: in
 def test_kinds_that_transformers_cannot_read_are_named(tmp_path: Path) -> None:
     tiny_gguf.write(tmp_path / "other.gguf", architecture="rwkv7")
     with refused(ModelUnavailable):
-        gguf.kept(tmp_path / "other.gguf", "other")
+        gguf.unpacked(tmp_path / "other.gguf", "other")
 
 
 @pytest.mark.parametrize("package", ["gguf", "accelerate"])
 def test_without_a_package(file: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setattr(gguf, "find_spec", lambda name: None if name == package else name)
     with refused(MissingDependency):
-        gguf.kept(file, "tiny")
+        gguf.unpacked(file, "tiny")
 
 
 def test_where_nothing_can_be_kept(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.write_text("a file where the folder would be")
     with refused(ModelUnavailable):
-        gguf.kept(file, "tiny")
+        gguf.unpacked(file, "tiny")
     cache.unlink()
     monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))
     with refused(ModelUnavailable):
-        gguf.kept(file, "tiny")
+        gguf.unpacked(file, "tiny")
     assert [path.suffix for path in (cache / "models").iterdir()] == [".lock"]
 
 

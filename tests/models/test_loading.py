@@ -14,7 +14,7 @@ from gnothi.models import ModelSettings, load_model
 from gnothi.models.engine import loading
 from gnothi.models.engine.loading import load_arguments, weights_of
 from gnothi.models.engine.packed import available
-from gnothi.models.generation_config import alters, draws, told
+from gnothi.models.generation_config import alters, draws, not_followed
 from gnothi.protocols import LanguageModel
 from gnothi.types import Decoding, Prompt, StateSpec, Task
 from tests.messages import refused
@@ -66,9 +66,9 @@ async def test_a_folder_gives_a_seeded_traced_model_that_says_how_it_runs(
         "prefix_cache_mb": "4",
     }
     size = sum(one.numel() for one in AutoModelForCausalLM.from_pretrained(saved).parameters())
-    told = model.profile.parameters
-    assert told is not None
-    assert 0.5 * size <= told <= 1.1 * size
+    parameters = model.profile.parameters
+    assert parameters is not None
+    assert 0.5 * size <= parameters <= 1.1 * size
     warm = Decoding(max_tokens=8, temperature=1.0)
     first, second = await model.sample(PROMPT, 3, warm, [StateSpec()]), await model.sample(PROMPT, 3, warm)
     for one, other in zip(first.generations, second.generations, strict=True):  # read once, and once kept: digits may differ
@@ -103,9 +103,9 @@ async def test_bfloat16_where_it_is_slow_is_told(
     monkeypatch.setattr("gnothi.models.engine.precision.loss", lambda *_: 7.4)
     for dtype in ("auto", "float32", "bfloat16"):
         await load_model(str(saved), ModelSettings(device="cpu", dtype=dtype)).aclose()
-    (told,) = (record.getMessage() for record in caplog.records)
-    assert "in bfloat16 takes about 7 times as long" in told
-    assert "model.dtype=float32" in told
+    (message,) = (record.getMessage() for record in caplog.records)
+    assert "in bfloat16 takes about 7 times as long" in message
+    assert "model.dtype=float32" in message
 
 
 def test_the_setting_wins_over_the_folders_renderer(folder: Path) -> None:
@@ -249,8 +249,8 @@ def test_what_generation_settings_ask_for_is_named(folder: Path, caplog: pytest.
     file.write_text(json.dumps(plain | {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2}))
     model = load_model(str(folder), CPU)
     assert model.metadata["generation_config"] == "not followed: repetition_penalty=1.3, no_repeat_ngram_size=2"
-    (told,) = caplog.messages
-    assert "asks for repetition_penalty=1.3, no_repeat_ngram_size=2, which is not followed" in told
+    (message,) = caplog.messages
+    assert "asks for repetition_penalty=1.3, no_repeat_ngram_size=2, which is not followed" in message
 
 
 def test_older_models_have_them_in_their_configuration(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -303,9 +303,11 @@ def test_how_tokens_would_be_drawn(given: dict[str, Any], said: str) -> None:
 
 
 def test_for_metadata() -> None:
-    assert told(None) == told(GenerationConfig()) == {}
+    assert not_followed(None) == not_followed(GenerationConfig()) == {}
     both = GenerationConfig(repetition_penalty=1.05, temperature=0.7)
-    assert told(both) == {"generation_config": "not followed: repetition_penalty=1.05; left to methods: temperature=0.7"}
+    assert not_followed(both) == {
+        "generation_config": "not followed: repetition_penalty=1.05; left to methods: temperature=0.7"
+    }
 
 
 def arguments(cuda: bool = True, **settings: Any) -> tuple[str, dict[str, Any]]:

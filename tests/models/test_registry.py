@@ -14,7 +14,7 @@ import pytest
 from gnothi import events
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.models import MODELS, CallCache, check_model, is_remote, listed, load_model, settings_class, settings_listed
-from gnothi.models.identity import Identity, content, identify, shown_to
+from gnothi.models.identity import Identity, content, demonstrations_of, identify
 from gnothi.models.scheme import as_model_scheme
 from gnothi.testing import Scripted
 from gnothi.types import Decoding, Demonstration, Passage, Prompt, Task
@@ -172,11 +172,11 @@ def test_where_only_the_name_is_known_it_decides(spec: str) -> None:
 
 def test_a_model_is_shown_what_it_was_trained_with(tmp_path: Path) -> None:
     trained = folder(tmp_path / "trained")
-    assert shown_to(str(trained), "auto") == "default"
+    assert demonstrations_of(str(trained), "auto") == "default"
     (trained / "gnothi.json").write_text('{"demonstrations": "skill-rag"}')
-    assert shown_to(str(trained), "auto") == "skill-rag"
-    assert shown_to(f"vllm:{trained}", "auto") == "skill-rag"
-    assert shown_to(str(trained), "short") == "short"
+    assert demonstrations_of(str(trained), "auto") == "skill-rag"
+    assert demonstrations_of(f"vllm:{trained}", "auto") == "skill-rag"
+    assert demonstrations_of(str(trained), "short") == "short"
     (trained / "gnothi.json").write_text('{"demonstrations": "tasks.toml"}')
     (trained / "tasks.toml").write_text("[answer]")
-    assert shown_to(str(trained), "auto") == str(trained / "tasks.toml")
+    assert demonstrations_of(str(trained), "auto") == str(trained / "tasks.toml")

@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from gnothi.errors import InvalidSetting
 from gnothi.models import LAB_FOLDER
-from gnothi.models.rendering import Chat, EscapeSpecialTokens, Plain, Renderer, Tagged, join, make_renderer, messages, shown
+from gnothi.models.rendering import (
+    Chat,
+    EscapeSpecialTokens,
+    Plain,
+    Renderer,
+    Tagged,
+    demonstrations,
+    join,
+    make_renderer,
+    messages,
+)
 from gnothi.types import Demonstration, Passage, Prompt, Task
 from tests.messages import refused
 from tests.models.test_templates import Given
@@ -99,7 +109,7 @@ def test_demonstrations_are_like_the_prompt() -> None:
     task, passages = Task("answer", "Do it.", (read[0], known[0], read[1], known[1])), (Passage("p", "It is so."),)
 
     def answers(prompt: Prompt) -> list[str]:
-        return [one.answer for one in shown(prompt)]
+        return [one.answer for one in demonstrations(prompt)]
 
     assert answers(Prompt(task, "Q?", passages)) == ["R1", "R2"]
     assert answers(Prompt(task, "Q?")) == ["K1", "K2"]

@@ -429,7 +429,7 @@ class TestOn(LanguageModelConformance):
 class _Continued(Wrapper):
     """Begins every answer."""
 
-    def _shown(self, prompt: Prompt) -> Prompt:
+    def _rewritten(self, prompt: Prompt) -> Prompt:
         return replace(prompt, answer_so_far="w1")
 
 

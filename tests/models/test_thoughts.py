@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.models.thoughts import MARKS, Marks, tell_apart
+from gnothi.models.thoughts import MARKS, Marks, split_reply
 
 ALONE = [marks for marks in MARKS if not marks.paired]
 
@@ -12,30 +12,30 @@ ALONE = [marks for marks in MARKS if not marks.paired]
 @pytest.mark.parametrize("marks", ALONE, ids=lambda marks: marks.name)
 class TestMarks:
     def test_a_block_at_the_beginning(self, marks: Marks) -> None:
-        told = tell_apart(f"{marks.opens}\nIs it Ann? Yes.\n{marks.closes}\n\nAnn Bell")
-        assert (told.thought, told.answer, told.closed) == ("Is it Ann? Yes.", "Ann Bell", True)
+        reply = split_reply(f"{marks.opens}\nIs it Ann? Yes.\n{marks.closes}\n\nAnn Bell")
+        assert (reply.thought, reply.answer, reply.closed) == ("Is it Ann? Yes.", "Ann Bell", True)
 
     def test_the_closing_mark_alone(self, marks: Marks) -> None:
-        told = tell_apart(f"Is it Ann? Yes.\n{marks.closes}Ann Bell", opened=True)
-        assert (told.thought, told.answer) == ("Is it Ann? Yes.", "Ann Bell")
+        reply = split_reply(f"Is it Ann? Yes.\n{marks.closes}Ann Bell", opened=True)
+        assert (reply.thought, reply.answer) == ("Is it Ann? Yes.", "Ann Bell")
 
     def test_a_thought_that_never_ends_holds_no_answer(self, marks: Marks) -> None:
-        told = tell_apart(f"{marks.opens}Is it Ann? So the answer is")
-        assert (told.thought, told.answer, told.closed) == ("Is it Ann? So the answer is", "", False)
+        reply = split_reply(f"{marks.opens}Is it Ann? So the answer is")
+        assert (reply.thought, reply.answer, reply.closed) == ("Is it Ann? So the answer is", "", False)
 
     def test_an_empty_block(self, marks: Marks) -> None:
-        told = tell_apart(f"{marks.opens}\n\n{marks.closes}\n\nAnn")
-        assert (told.thought, told.answer, told.closed, told.thinks) == ("", "Ann", True, True)
+        reply = split_reply(f"{marks.opens}\n\n{marks.closes}\n\nAnn")
+        assert (reply.thought, reply.answer, reply.closed, reply.thinks) == ("", "Ann", True, True)
 
     def test_a_block_in_the_middle_is_part_of_the_answer(self, marks: Marks) -> None:
         text = f"It writes {marks.opens} and {marks.closes} around."
-        assert tell_apart(text).answer == text
+        assert split_reply(text).answer == text
 
 
 def test_messages_of_harmony() -> None:
     text = "<|channel|>analysis<|message|>Ann?<|end|><|start|>assistant<|channel|>final<|message|>Ann Bell"
-    told = tell_apart(text)
-    assert (told.thought, told.answer) == ("Ann?", "Ann Bell")
+    reply = split_reply(text)
+    assert (reply.thought, reply.answer) == ("Ann?", "Ann Bell")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_messages_of_harmony() -> None:
     ],
 )
 def test_what_stands_around_an_answer_is_left_out(text: str) -> None:
-    assert tell_apart(text).answer == "Ann Bell"
+    assert split_reply(text).answer == "Ann Bell"
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_what_stands_around_an_answer_is_left_out(text: str) -> None:
     ],
 )
 def test_marks_in_other_spellings_and_numbers(text: str, thought: str) -> None:
-    told = tell_apart(text)
-    assert told.answer == "Ann Bell"
-    assert thought in told.thought
+    reply = split_reply(text)
+    assert reply.answer == "Ann Bell"
+    assert thought in reply.thought
 
 
 @pytest.mark.parametrize(
@@ -82,17 +82,17 @@ def test_marks_in_other_spellings_and_numbers(text: str, thought: str) -> None:
     ],
 )
 def test_what_only_looks_like_marks(text: str) -> None:
-    assert tell_apart(text).answer == text
+    assert split_reply(text).answer == text
 
 
 @given(st.text(), st.booleans())
 def test_the_answer_is_a_piece_of_the_reply(text: str, opened: bool) -> None:
-    told = tell_apart(text, opened)
-    assert text[told.start : told.end] == told.answer
-    assert told.closed or not told.answer
+    reply = split_reply(text, opened)
+    assert text[reply.start : reply.end] == reply.answer
+    assert reply.closed or not reply.answer
 
 
 @given(st.text(alphabet="abc \n.", min_size=1))
 def test_a_reply_without_marks_is_all_answer(text: str) -> None:
-    assert tell_apart(text).answer == text
-    assert tell_apart(text, opened=True).answer == ""
+    assert split_reply(text).answer == text
+    assert split_reply(text, opened=True).answer == ""

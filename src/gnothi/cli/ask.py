@@ -150,15 +150,15 @@ def _one(
         ready = waiting.stop if not (below or as_json) else partial(waiting.say, "thinking ...")
         result, doubtful = asyncio.run(ask_once(plan, question, budget, listeners, ready))
     if as_json:
-        charged = {"charged": budget.as_dict(), "asked": budget.asked} if plan.remote else {}
+        charged = {"charged": budget.as_dict(), "asked": budget.models} if plan.remote else {}
         calibrated = {"probability_wrong": result.probability_wrong} if plan.calibration else {}
         terminal.print_json(result.as_dict(trace) | calibrated | charged)
     else:
-        charges, asked = (budget.describe(), remarks(budget.asked)) if plan.remote else ("", [])
+        charges, asked = (budget.describe(), remarks(budget.models)) if plan.remote else ("", [])
         doubt, empty = result.probability_wrong, result.found_nothing
         show_answer(screen, result.answer, result.cost, result.seconds, charges, doubt, asked, empty)
     hint = unread(sources.index or "") if result.found_nothing else None
-    for warning in filter(None, (doubtful, *warnings(budget.asked), hint)):
+    for warning in filter(None, (doubtful, *warnings(budget.models), hint)):
         say(f"warning: {warning}")
 
 

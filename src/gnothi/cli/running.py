@@ -52,10 +52,10 @@ def say_charges(budget: Budget | None, *, err: bool) -> None:
         return
     from gnothi.models.remote.description import remarks, warnings
 
-    for line in remarks(budget.asked):
+    for line in remarks(budget.models):
         click.echo(line, err=err)
     click.echo(f"charged: {budget.describe()}", err=err)
-    for warning in warnings(budget.asked):
+    for warning in warnings(budget.models):
         say(f"warning: {warning}")
 
 

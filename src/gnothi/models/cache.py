@@ -85,15 +85,15 @@ class Cached(Wrapper):
         value = await loop.run_in_executor(self._disk, self._store.get, key)
         if value is not None:
             try:
-                found = form.read(*_unpack(value))
+                result = form.read(*_unpack(value))
             except (ValueError, KeyError, TypeError, zlib.error):
                 pass  # an entry that was damaged is asked for again, and replaced
             else:
                 note_hit()
-                return found
-        found = await ask()
-        await loop.run_in_executor(self._disk, self._store.put, key, _pack(*form.write(found)))
-        return found
+                return result
+        result = await ask()
+        await loop.run_in_executor(self._disk, self._store.put, key, _pack(*form.write(result)))
+        return result
 
 
 # --- replies to bytes: four bytes of length, compressed JSON of that length, the states as float32 ---------------------
@@ -118,13 +118,13 @@ def _samples(data: dict[str, Any], states: States) -> Samples:
     return Samples(generations, states)
 
 
-_SAMPLES = _Form(lambda found: ({"generations": [astuple(one) for one in found.generations]}, found.states), _samples)
+_SAMPLES = _Form(lambda result: ({"generations": [astuple(one) for one in result.generations]}, result.states), _samples)
 _STATES = _Form[PromptStates](
-    lambda found: ({"prompt_tokens": found.prompt_tokens}, found.states),
+    lambda result: ({"prompt_tokens": result.prompt_tokens}, result.states),
     lambda data, states: PromptStates(states, data["prompt_tokens"]),
 )
 _SCORES = _Form[tuple[ContinuationScore, ...]](
-    lambda found: ({"scores": [[one.text, one.logprobs, one.prompt_tokens] for one in found]}, ()),
+    lambda result: ({"scores": [[one.text, one.logprobs, one.prompt_tokens] for one in result]}, ()),
     lambda data, _: tuple(ContinuationScore(text, tuple(logprobs), tokens) for text, logprobs, tokens in data["scores"]),
 )
 
@@ -185,6 +185,6 @@ def keep_local(
     if (store := open_store(settings, by_default=False)) is None:
         return model
     version = "".join(dict.fromkeys((commit or "", content(source))))
-    told = {key: value for key, value in model.metadata.items() if key not in REMARKS}
-    # What a reply is has changed with the telling apart of thoughts.
-    return Cached(model, store, {"kind": "local", "version": version, "thoughts": "apart", **told}, rendered)
+    metadata = {key: value for key, value in model.metadata.items() if key not in REMARKS}
+    # Replies of versions that did not separate thoughts are not used.
+    return Cached(model, store, {"kind": "local", "version": version, "thoughts": "apart", **metadata}, rendered)

@@ -19,7 +19,7 @@ _CHANGED, _AGREE = 4, 4
 class Encoder:
     """``tokenizer`` is one of ``transformers``; ``eos`` are the ids that end a continuation. ``apart``: a continuation does not
     go on with the prompt's text but begins one of its own, as a decoder's reply to what an encoder has read. ``table``: how
-    many tokens the model knows, where that is told; a tokenizer may know more, and sound ones never use them."""
+    many tokens the model knows, where that is known; a tokenizer may know more, and sound ones never use them."""
 
     def __init__(
         self, tokenizer: Any, renderer: Renderer, eos: Sequence[int], apart: bool = False, table: int | None = None
@@ -36,8 +36,8 @@ class Encoder:
             return []
         # The greedy answer and the samples of a question arrive with the same text.
         distinct = list(dict.fromkeys(texts))
-        found = dict(zip(distinct, self._alike(distinct) or self._whole(distinct), strict=True))
-        return [found[text] for text in texts]
+        encoded = dict(zip(distinct, self._alike(distinct) or self._whole(distinct), strict=True))
+        return [encoded[text] for text in texts]
 
     def _whole(self, texts: Sequence[str]) -> list[list[int]]:
         special = self._renderer.special_tokens
@@ -91,43 +91,43 @@ class Encoder:
         self, texts: Sequence[str], ids: Sequence[Sequence[int]], continuations: Sequence[Sequence[str]]
     ) -> list[list[list[int]]]:
         """``continuations`` of many prompts at a time: the tokenizer is quicker over one long list than over short ones."""
-        given = [(number, one) for number, several in enumerate(continuations) for one in several]
-        found: list[list[list[int]]] = [[] for _ in texts]
-        if not given:
-            return found
+        pairs = [(number, continuation) for number, several in enumerate(continuations) for continuation in several]
+        results: list[list[list[int]]] = [[] for _ in texts]
+        if not pairs:
+            return results
         if self._apart:
-            distinct = list(dict.fromkeys(one for _, one in given))
+            distinct = list(dict.fromkeys(continuation for _, continuation in pairs))
             alone = dict(zip(distinct, self._plain(distinct), strict=True))
-            return [[list(alone[one]) for one in several] for several in continuations]
-        near = self._near([(texts[number], ids[number], one) for number, one in given])
+            return [[list(alone[continuation]) for continuation in several] for several in continuations]
+        near = self._near([(texts[number], ids[number], continuation) for number, continuation in pairs])
         far = [place for place, tokens in enumerate(near) if tokens is None]
-        joint = self.encode([join(texts[number], one) for number, one in (given[place] for place in far)])
-        distinct = list(dict.fromkeys(given[place][1] for place in far))
+        joint = self.encode([join(texts[number], continuation) for number, continuation in (pairs[place] for place in far)])
+        distinct = list(dict.fromkeys(pairs[place][1] for place in far))
         alone = dict(zip(distinct, self._plain(distinct), strict=True))
         for place, whole in zip(far, joint, strict=True):
-            number, one = given[place]
+            number, continuation = pairs[place]
             start = list(ids[number])
-            near[place] = whole[len(start) :] if whole[: len(start)] == start else alone[one]
-        for (number, _), tokens in zip(given, near, strict=True):
+            near[place] = whole[len(start) :] if whole[: len(start)] == start else alone[continuation]
+        for (number, _), tokens in zip(pairs, near, strict=True):
             assert tokens is not None
-            found[number].append(list(tokens))
-        return found
+            results[number].append(list(tokens))
+        return results
 
-    def _near(self, given: Sequence[tuple[str, Sequence[int], str]]) -> list[list[int] | None]:
+    def _near(self, items: Sequence[tuple[str, Sequence[int], str]]) -> list[list[int] | None]:
         """The tokens of continuations (text, its tokens, continuation) from the text's end alone, which is the same for many;
         None where the end says too little."""
-        keys = [(text[-_WINDOW:], one) for text, _, one in given]
+        keys = [(text[-_WINDOW:], continuation) for text, _, continuation in items]
         distinct = list(dict.fromkeys(keys))
         ends = list(dict.fromkeys(end for end, _ in distinct))
         before = dict(zip(ends, self._plain(ends), strict=True))
-        after = dict(zip(distinct, self._plain([join(end, one) for end, one in distinct]), strict=True))
-        found: list[list[int] | None] = []
-        for key, (text, ids, _) in zip(keys, given, strict=True):
+        after = dict(zip(distinct, self._plain([join(end, continuation) for end, continuation in distinct]), strict=True))
+        results: list[list[int] | None] = []
+        for key, (text, ids, _) in zip(keys, items, strict=True):
             end, both = before[key[0]], after[key]
             agreed = _agreed(ids, end)
             certain = len(text) > _WINDOW and agreed >= _AGREE and len(end) - agreed <= _CHANGED
-            found.append(both[len(end) :] if certain and both[: len(end)] == end else None)
-        return found
+            results.append(both[len(end) :] if certain and both[: len(end)] == end else None)
+        return results
 
 
 def _agreed(whole: Sequence[object], end: Sequence[object]) -> int:
@@ -139,13 +139,13 @@ def _agreed(whole: Sequence[object], end: Sequence[object]) -> int:
 def end_tokens(*sources: Any) -> tuple[int, ...]:
     """Ids that end a continuation, in the order of ``sources`` (tokenizer, generation settings, configuration). Raises
     ModelUnavailable for what is no id."""
-    found: list[int] = []
+    eos: list[int] = []
     for source in sources:
         ids = getattr(source, "eos_token_id", None)
-        found += ids if isinstance(ids, list | tuple) else [ids] if ids is not None else []
-    if odd := [one for one in found if not isinstance(one, int)]:
+        eos += ids if isinstance(ids, list | tuple) else [ids] if ids is not None else []
+    if odd := [one for one in eos if not isinstance(one, int)]:
         raise ModelUnavailable(
             f"the model's files name {odd[0]!r:.40} as eos_token_id, expected a number or a list of numbers. Correct its "
             "generation_config.json or config.json, or copy them again."
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(eos))

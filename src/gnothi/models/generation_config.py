@@ -54,28 +54,28 @@ def alters(config: Any) -> str:
     """What would change replies and is not followed, as ``repetition_penalty=1.1, min_length=56``; empty where there is none.
     ``config``: a GenerationConfig, or None."""
     # A decoder's forced first token is fed (engine.encoder_decoder); one that has none before its reply has no place for it.
-    return _asked(config, _ALTERS)
+    return _changed(config, _ALTERS)
 
 
 def draws(config: Any) -> str:
     """How tokens would be drawn, which methods say themselves."""
-    return _asked(config, _DRAWS)
+    return _changed(config, _DRAWS)
 
 
-def told(config: Any) -> dict[str, str]:
+def not_followed(config: Any) -> dict[str, str]:
     """For a backend's ``metadata``."""
-    found = {"not followed": alters(config), "left to methods": draws(config)}
-    said = "; ".join(f"{key}: {value}" for key, value in found.items() if value)
-    return {"generation_config": said} if said else {}
+    parts = {"not followed": alters(config), "left to methods": draws(config)}
+    text = "; ".join(f"{key}: {value}" for key, value in parts.items() if value)
+    return {"generation_config": text} if text else {}
 
 
-def _asked(config: Any, neutral: Mapping[str, float | None]) -> str:
+def _changed(config: Any, neutral: Mapping[str, float | None]) -> str:
     values = {key: getattr(config, key, None) for key in neutral}
     return ", ".join(
-        f"{key}={_shown(value)}" for key, value in values.items() if value not in (None, 0, "", [], (), {}, neutral[key])
+        f"{key}={_shortened(value)}" for key, value in values.items() if value not in (None, 0, "", [], (), {}, neutral[key])
     )
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = json.dumps(value, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

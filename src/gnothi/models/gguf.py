@@ -33,10 +33,10 @@ def check(file: Path, name: str) -> None:
     """Raise ModelUnavailable for what is no GGUF file, or only a part of one."""
     try:
         with file.open("rb") as opened:
-            found = opened.read(len(_MAGIC))
+            magic = opened.read(len(_MAGIC))
     except OSError as error:
         raise ModelUnavailable(f"cannot load model {name!r}: {file} cannot be read ({error.strerror}). {_EXPECTED}") from None
-    if found != _MAGIC:
+    if magic != _MAGIC:
         raise ModelUnavailable(
             f"cannot load model {name!r}: {file} is no GGUF file (it does not begin with 'GGUF'). {_EXPECTED}"
         )
@@ -47,8 +47,8 @@ def check(file: Path, name: str) -> None:
         )
 
 
-def kept(file: Path, name: str) -> Path:
-    """The folder in the cache that the file became; made now where there is none. Of several processes one makes it.
+def unpacked(file: Path, name: str) -> Path:
+    """The folder in the cache that holds the unpacked file; made now where there is none. Of several processes one makes it.
 
     Raises ModelUnavailable for a file that transformers cannot read, or where the cache has no room, MissingDependency."""
     from filelock import FileLock
@@ -106,8 +106,8 @@ def _convert(file: Path, name: str, out: Path) -> None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, **source)
         with contextlib.redirect_stderr(_Bars(f"reading {file.name}")):
-            given = {"dtype": precision, **source, **unpack}
-            model, weights = checkpoint.read(AutoModelForCausalLM, str(file.parent), given)
+            arguments = {"dtype": precision, **source, **unpack}
+            model, weights = checkpoint.read(AutoModelForCausalLM, str(file.parent), arguments)
             weights.check(model, name)
             overlooked.settle(file, model, name)
     except ModelUnavailable:
@@ -168,8 +168,8 @@ def _size(number: float) -> str:
 
 def listed() -> dict[str, int]:
     """The files that were read, each with the bytes that are kept of it."""
-    found = sorted((folder() / MODELS).glob(f"*/{NAME}"))
-    return {name.read_text(encoding="utf-8"): _bytes(name.parent) for name in found}
+    names = sorted((folder() / MODELS).glob(f"*/{NAME}"))
+    return {name.read_text(encoding="utf-8"): _bytes(name.parent) for name in names}
 
 
 def forget() -> None:
@@ -178,8 +178,8 @@ def forget() -> None:
 
     for lock in sorted((folder() / MODELS).glob("*.lock")):
         with contextlib.suppress(Timeout, OSError), FileLock(lock, timeout=0):
-            for made in (lock.with_suffix(""), lock.with_suffix(".partial")):
-                shutil.rmtree(made, ignore_errors=True)
+            for leftover in (lock.with_suffix(""), lock.with_suffix(".partial")):
+                shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _bytes(place: Path) -> int:

@@ -1,4 +1,4 @@
-"""Which model a spec names, told without loading it: what is calibrated on one model must not be used with another."""
+"""Which model a spec names, without loading it: what is calibrated on one model must not be used with another."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def content(spec: str) -> str:
 
 
 def declaration_of(spec: str) -> Declaration:
-    """What the model's folder says of it; nothing for a model that is no folder. Raises ModelUnavailable for one that cannot
+    """The declaration in the model's folder; nothing for a model that is no folder. Raises ModelUnavailable for one that cannot
     be read."""
     place = _place(spec)
     return declared(place.folder if place else None)
 
 
-def shown_to(spec: str, given: str) -> str:
-    """The set of tasks that a model is shown: the one given, or for ``auto`` what its folder says."""
-    return declaration_of(spec).demonstrations if given == "auto" else given
+def demonstrations_of(spec: str, setting: str) -> str:
+    """The set of demonstrations for a model: ``setting``, or for ``auto`` the set that its folder names."""
+    return declaration_of(spec).demonstrations if setting == "auto" else setting
 
 
 def _place(spec: str) -> Place | None:

@@ -30,12 +30,12 @@ class OfFunction:
         """Raises ModelUnavailable for what is no text."""
         text, function = Plain().render(prompt), self.function
         with running(f"model {self.name!r}"):
-            said = function(text) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, text)
-            said = await said if inspect.isawaitable(said) else said
-        if not isinstance(said, str):
-            raise ModelUnavailable(f"model {self.name!r}: the function gave {said!r:.80}, expected a text.")
-        cuts = [place for stop in decoding.stop if stop and (place := said.find(stop)) >= 0]
-        return Generation(said[: min(cuts)], finish="stop") if cuts else Generation(said)
+            reply = function(text) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, text)
+            reply = await reply if inspect.isawaitable(reply) else reply
+        if not isinstance(reply, str):
+            raise ModelUnavailable(f"model {self.name!r}: the function gave {reply!r:.80}, expected a text.")
+        cuts = [place for stop in decoding.stop if stop and (place := reply.find(stop)) >= 0]
+        return Generation(reply[: min(cuts)], finish="stop") if cuts else Generation(reply)
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         if hidden:
@@ -73,7 +73,7 @@ def from_function(function: Callable[[str], Any], name: str | None = None) -> La
     return OfFunction(function, name)
 
 
-def as_model(given: Any) -> Any:
+def as_model(model: Any) -> Any:
     """A function as a model; anything else as it is. Raises as ``from_function``."""
-    plain = callable(given) and not isinstance(given, type | LanguageModel) and not hasattr(given, "generate")
-    return from_function(given) if plain else given
+    plain = callable(model) and not isinstance(model, type | LanguageModel) and not hasattr(model, "generate")
+    return from_function(model) if plain else model

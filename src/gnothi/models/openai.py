@@ -27,7 +27,7 @@ from gnothi.models.remote import budget as budgets
 from gnothi.models.remote.adapting import Habits
 from gnothi.models.remote.client import Client
 from gnothi.models.remote.description import described, numbers_count
-from gnothi.models.remote.features import Features, find_out, untried
+from gnothi.models.remote.features import Features, excluded, find_out
 from gnothi.models.remote.refusals import Refused
 from gnothi.models.remote.replies import ENDED, Bill, Choice, Reply, cut, read, without_start
 from gnothi.models.remote.requests import Format
@@ -67,7 +67,7 @@ class OpenAIModel:
         self._model = name.partition(":")[2]
         self._client = client
         self._client.sizes.window = features.window
-        self._client.budget.asks(name, lambda: self.metadata)
+        self._client.budget.add_model(name, lambda: self.metadata)
         self._settings = settings
         self._format = Format(self._model, features.endpoint, settings, features.thinking, bool(features.thoughts))
         self._extra = settings.more()
@@ -82,12 +82,12 @@ class OpenAIModel:
     @property
     def metadata(self) -> Mapping[str, str]:
         known = (self.features, self._settings, self._format, self._habits.without)
-        told = described(*known, self._thoughts, self._lacking, self._floors, self._client.sizes)
-        return {"model": self.name, "base_url": self._client.url, **told}
+        description = described(*known, self._thoughts, self._lacking, self._floors, self._client.sizes)
+        return {"model": self.name, "base_url": self._client.url, **description}
 
     def rendered(self, prompt: Prompt) -> str:
         """All that a reply depends on in the prompt."""
-        return json.dumps(self._format.shown(prompt, self._habits.without), ensure_ascii=False, sort_keys=True)
+        return json.dumps(self._format.prompt_fields(prompt, self._habits.without), ensure_ascii=False, sort_keys=True)
 
     # --- continuing ----------------------------------------------------------------------------------------------------
 
@@ -117,8 +117,10 @@ class OpenAIModel:
             step = 1 if "n" in without else MOST_AT_ONCE
             starts = range(len(first), n, step)
             seeds = [_seed(decoding.seed, decoding.first + row) for row in starts]
-            asked = (self._request(prompt, decoding, min(step, n - row), seed) for row, seed in zip(starts, seeds, strict=True))
-            more = await gather(*asked)
+            requests = (
+                self._request(prompt, decoding, min(step, n - row), seed) for row, seed in zip(starts, seeds, strict=True)
+            )
+            more = await gather(*requests)
         rows = [*first, *(generation for part in more for generation in part)]
         if len(rows) < n:
             raise UsageError(f"{self.name}: asked for {n} samples, got {len(rows)}. Open the model again.")
@@ -128,10 +130,10 @@ class OpenAIModel:
     async def _request(self, prompt: Prompt, decoding: Decoding, n: int, seed: int | None) -> tuple[Generation, ...]:
         """At most n continuations by one request, each up to its first stop string."""
         reply, request = await self._continue(prompt, decoding, n, seed)
-        if self._format.told_in_text(prompt, self._habits.without):
+        if self._format.answer_in_text(prompt, self._habits.without):
             so_far = prompt.answer_so_far.strip()
             if "stop" in request and any(_only_repeats(choice.text, so_far) for choice in reply.choices):
-                # The model says again what it was told; a stop string in that ended its reply before anything new.
+                # The model repeats the answer so far; a stop string in that ended its reply before anything new.
                 reply, request = await self._continue(prompt, decoding, n, seed, stops=False)
             reply = replace(reply, choices=tuple(_without_repetition(choice, so_far) for choice in reply.choices))
         fresh = self._begins_turn(prompt)
@@ -145,18 +147,18 @@ class OpenAIModel:
     ) -> tuple[Reply, dict[str, Any]]:
         wanted = self.features.logprobs and numbers_count(self.features, decoding.temperature)
         fresh = self._begins_turn(prompt)
-        asked = replace(decoding, stop=()) if not stops or (fresh and self._begins_blank) else decoding
+        sent = replace(decoding, stop=()) if not stops or (fresh and self._begins_blank) else decoding
 
         thinks = self._format.thinks
 
         def build(without: Collection[str]) -> dict[str, Any]:
             nonlocal thinks
             thinks = self._format.thinks
-            shown = self._format.shown(prompt, without)
-            return self._format.body(shown, asked, n=n, seed=seed, logprobs=wanted, without=without)
+            prompt_fields = self._format.prompt_fields(prompt, without)
+            return self._format.body(prompt_fields, sent, n=n, seed=seed, logprobs=wanted, without=without)
 
         def parse(data: object) -> Reply:
-            return read(data, stops=bool(asked.stop) and not thinks)
+            return read(data, stops=bool(sent.stop) and not thinks)
 
         try:
             reply, request = await self._habits.ask(self._client, self._format.path, build, parse)
@@ -183,7 +185,7 @@ class OpenAIModel:
 
     def _begins_turn(self, prompt: Prompt) -> bool:
         """Whether the reply is a turn of its own, not the rest of one."""
-        return not prompt.answer_so_far.strip() or self._format.told_in_text(prompt, self._habits.without)
+        return not prompt.answer_so_far.strip() or self._format.answer_in_text(prompt, self._habits.without)
 
     def _check_answered(self, choice: Choice, decoding: Decoding) -> None:
         """Raise UsageError for a reply that holds no answer: all its tokens went into a thought, shown or not."""
@@ -208,10 +210,10 @@ class OpenAIModel:
         )
 
     def _refused(self, refused: Refused) -> NoReturn:
-        limit = re.search(r"(?:maximum )?context (?:length|window|size)\D*(\d+)", refused.said, re.IGNORECASE)
+        limit = re.search(r"(?:maximum )?context (?:length|window|size)\D*(\d+)", refused.reason, re.IGNORECASE)
         if limit is None:
             raise refused
-        numbers = [int(number) for number in re.findall(r"\d+", refused.said)]
+        numbers = [int(number) for number in re.findall(r"\d+", refused.reason)]
         tokens = max(numbers)
         if tokens <= int(limit[1]):
             raise refused
@@ -293,40 +295,42 @@ def _inside(choice: Choice) -> Choice:
 
 
 def _only_repeats(text: str, so_far: str) -> bool:
-    said = " ".join(text.split())
-    return bool(said) and " ".join(so_far.split()).startswith(said)
+    reply = " ".join(text.split())
+    return bool(reply) and " ".join(so_far.split()).startswith(reply)
 
 
 def _without_repetition(choice: Choice, so_far: str) -> Choice:
     """``choice`` without the answer so far at its beginning, differences in white space aside."""
     pattern = r"\s*" + r"\s+".join(re.escape(word) for word in so_far.split())
-    found = re.match(pattern, choice.text)
-    return without_start(choice, found.end()) if found else choice
+    match = re.match(pattern, choice.text)
+    return without_start(choice, match.end()) if match else choice
 
 
 def _shortened(choice: Choice, most: int) -> Choice:
     """The answer to a request with room for a thought, which that did not need, is no longer than was asked for."""
     if choice.tokens is None or len(choice.tokens) <= most:
         return choice
-    kept = choice.tokens[:most]
-    return replace(choice, text="".join(token.text for token in kept), tokens=kept, finish="length")
+    tokens = choice.tokens[:most]
+    return replace(choice, text="".join(token.text for token in tokens), tokens=tokens, finish="length")
 
 
 def _generations(choices: Sequence[Choice], bill: Bill) -> tuple[Generation, ...]:
     """Each with the server's count of tokens, which is shared evenly where it is one count for all; at least one, for some
     servers do not count the end (llama-cpp-python)."""
-    each, left = divmod(bill.generated_tokens, len(choices))
+    each, remainder = divmod(bill.generated_tokens, len(choices))
     thought = bill.thought_tokens // len(choices)
-    found = []
+    generations = []
     for row, choice in enumerate(choices):
-        generated = max(1, each + (row < left))
-        of_these = min(generated, thought or _thought_over(choice, generated))
+        generated = max(1, each + (row < remainder))
+        of_these = min(generated, thought or _thought_tokens(choice, generated))
         tokens = choice.tokens or ()
-        found.append(Generation(choice.text, tokens, choice.finish, bill.prompt_tokens, generated, choice.thought, of_these))
-    return tuple(found)
+        generations.append(
+            Generation(choice.text, tokens, choice.finish, bill.prompt_tokens, generated, choice.thought, of_these)
+        )
+    return tuple(generations)
 
 
-def _thought_over(choice: Choice, generated: int) -> int:
+def _thought_tokens(choice: Choice, generated: int) -> int:
     """How many of the tokens were thought, where the bill does not say: those before the answer, else by length."""
     if not choice.thought:
         return 0
@@ -335,9 +339,9 @@ def _thought_over(choice: Choice, generated: int) -> int:
 
 def _guess(request: Mapping[str, Any], choices: Sequence[Choice]) -> Bill:
     """Counts for a server that tells none: four characters a token, or as many as came with log-probabilities."""
-    shown = request.get("messages", request.get("prompt"))
+    prompt = request.get("messages", request.get("prompt"))
     generated = [max(1, len(one.tokens or ()) or math.ceil(len(one.text + one.thought) / 4)) for one in choices]
-    return Bill(math.ceil(len(json.dumps(shown, ensure_ascii=False)) / 4), sum(generated))
+    return Bill(math.ceil(len(json.dumps(prompt, ensure_ascii=False)) / 4), sum(generated))
 
 
 TRIAL_DAYS = 7
@@ -374,12 +378,12 @@ def open_remote(argument: str, settings: RemoteSettings, prefix: str = PREFIX) -
 
 
 def _features(spec: str, settings: RemoteSettings, budget: budgets.Budget, store: Store | None) -> Features:
-    told = _told(settings)
-    if told is not None:
-        return told
+    fixed = _fixed_by_settings(settings)
+    if fixed is not None:
+        return fixed
     key = key_of({"kind": PREFIX, "model": spec, "settings": settings.identity()}, {"operation": "trial"})
-    kept = store.get(key) if store is not None else None
-    if kept is not None and (remembered := _read(kept)) is not None:
+    stored = store.get(key) if store is not None else None
+    if stored is not None and (remembered := _read(stored)) is not None:
         return remembered
     features = trial(spec, settings, budget)
     if store is not None:
@@ -387,17 +391,17 @@ def _features(spec: str, settings: RemoteSettings, budget: budgets.Budget, store
     return features
 
 
-def _told(settings: RemoteSettings) -> Features | None:
+def _fixed_by_settings(settings: RemoteSettings) -> Features | None:
     """Where the settings leave nothing open."""
     endpoint, scoring = settings.endpoint, settings.scoring
     if endpoint == "auto" or scoring == "auto" or "auto" in (settings.logprobs, settings.prefill):
         return None
-    return Features(endpoint, settings.logprobs == "on", scoring, untried(settings))
+    return Features(endpoint, settings.logprobs == "on", scoring, excluded(settings))
 
 
-def _read(kept: bytes) -> Features | None:
+def _read(stored: bytes) -> Features | None:
     try:
-        data = json.loads(kept)
+        data = json.loads(stored)
         if time.time() - data["at"] > TRIAL_DAYS * 86400:
             return None
         return Features.from_dict(data["features"])

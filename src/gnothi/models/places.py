@@ -26,8 +26,8 @@ class Packaged:
     @property
     def file(self) -> Path | None:
         """None where the package is not installed, or holds no GGUF file."""
-        found = find_spec(self.module)  # of a name without a dot: this looks, and runs nothing
-        places = found.submodule_search_locations if found else None
+        spec = find_spec(self.module)  # of a name without a dot: this looks, and runs nothing
+        places = spec.submodule_search_locations if spec else None
         return next((file for place in places or () for file in sorted(Path(place).glob("*.gguf"))), None)
 
     @property
@@ -87,8 +87,8 @@ class Place:
 
     def ready(self, name: str) -> str:
         """The folder or hub id that the libraries are to load, of an adapter its own; a GGUF file is read now, the first time.
-        Raises as ``gguf.kept``."""
-        return str(gguf.kept(self.gguf, name)) if self.gguf else self.source
+        Raises as ``gguf.unpacked``."""
+        return str(gguf.unpacked(self.gguf, name)) if self.gguf else self.source
 
 
 def find(spec: str) -> Place | None:
@@ -186,19 +186,19 @@ def _check_adapter(folder: Path, base: str, name: str, on_the_hub: bool) -> None
             f"cannot load model {name!r}: {folder} holds {ADAPTER} and no weights of the adapter, expected "
             "adapter_model.safetensors beside it. Copy or download it again."
         )
-    told = f"{folder} holds an adapter (of PEFT), which changes another model"
+    problem = f"{folder} holds an adapter (of PEFT), which changes another model"
     remedy = f"Write the folder or hub id of its base as base_model_name_or_path into {folder / ADAPTER}."
     if not base.strip():
-        raise ModelUnavailable(f"cannot load model {name!r}: {told}, and does not say which. {remedy}")
+        raise ModelUnavailable(f"cannot load model {name!r}: {problem}, and does not say which. {remedy}")
     if (place := find(base)) and place.base:
         raise ModelUnavailable(
-            f"cannot load model {name!r}: {told}, {base!r}, which is an adapter itself. Expected a whole model. {remedy}"
+            f"cannot load model {name!r}: {problem}, {base!r}, which is an adapter itself. Expected a whole model. {remedy}"
         )
     try:
         locate(base, name, on_the_hub)
     except ModelUnavailable as error:
         raise ModelUnavailable(
-            f"cannot load model {name!r}: {told}, {base!r}, which is neither here nor can be reached on the hub. {remedy}"
+            f"cannot load model {name!r}: {problem}, {base!r}, which is neither here nor can be reached on the hub. {remedy}"
         ) from error
 
 

@@ -42,30 +42,30 @@ def settings_class(spec: str) -> type[CallCache]:
     return scheme_of(spec)[1].settings
 
 
-def model_settings(specs: Sequence[str], given: Mapping[str, config.Given]) -> dict[str, CallCache]:
-    """What was ``given`` under ``model.``, by model: each takes what its kind has, and there is nothing that none of them has,
-    but for what a file or the environment says for other kinds.
+def model_settings(specs: Sequence[str], values: Mapping[str, config.Given]) -> dict[str, CallCache]:
+    """The settings under ``model.``, by model: each takes those of its kind. A setting that no model has is an error, unless a
+    file or the environment sets it for other kinds.
 
     Raises UnknownName or InvalidSetting."""
     kinds = {spec: scheme_of(spec)[1].settings for spec in specs}
     known = {kind: config.settings_of(kind) for kind in kinds.values()}
     union = {key: setting for one in known.values() for key, setting in one.items()}
-    for key in given.keys() - union.keys():
+    for key in values.keys() - union.keys():
         if _SECRET.search(key):  # the usual message would show it
             raise InvalidSetting(
                 f"setting 'model.{key}': there is no setting of this name, and none takes a secret, since runs record them. "
                 "A key for an API is taken from the environment variable OPENAI_API_KEY."
             )
         if elsewhere := [where for where, kind in settings_listed().items() if key in config.settings_of(kind)]:
-            if given[key].shared:
+            if values[key].shared:
                 continue
             raise InvalidSetting(
                 f"setting 'model.{key}' is of models {' and '.join(elsewhere)}, got {', '.join(specs)}. "
                 "`gnothi list models` lists what each kind takes."
             )
-        config.check({key: given[key]}, union, "model")
+        config.check({key: values[key]}, union, "model")
     return {
-        spec: config.build(kind, {key: value for key, value in given.items() if key in known[kind]}, "model")
+        spec: config.build(kind, {key: value for key, value in values.items() if key in known[kind]}, "model")
         for spec, kind in kinds.items()
     }
 
@@ -85,26 +85,26 @@ def load_model(spec: str, settings: CallCache | None = None) -> Wrapper:
     ``metadata`` says how it runs. Raises ModelUnavailable, MissingDependency, InvalidSetting or UsageError.
     """
     _, scheme, argument = scheme_of(spec)
-    given = scheme.settings() if settings is None else settings
-    if not isinstance(given, scheme.settings):
+    settings = scheme.settings() if settings is None else settings
+    if not isinstance(settings, scheme.settings):
         raise InvalidSetting(
-            f"model {spec!r}: got {type(given).__name__}, expected settings of the class {scheme.settings.__name__}."
+            f"model {spec!r}: got {type(settings).__name__}, expected settings of the class {scheme.settings.__name__}."
         )
-    from gnothi.models.identity import shown_to
+    from gnothi.models.identity import demonstrations_of
 
-    tasks = demonstrated(shown_to(spec, given.demonstrations))  # before the model is loaded, which takes a while
-    model: Wrapper = Traced(Seeded(scheme.open(argument, spec, given)))
-    model = Untitled(model) if given.passages == "text" else model
+    tasks = demonstrated(demonstrations_of(spec, settings.demonstrations))  # before the model is loaded, which takes a while
+    model: Wrapper = Traced(Seeded(scheme.open(argument, spec, settings)))
+    model = Untitled(model) if settings.passages == "text" else model
     return Demonstrated(model, tasks) if tasks else model
 
 
 def listed() -> dict[str, tuple[str, str]]:
     """What ``--model`` takes, each with a line about it and the distribution that brings it."""
-    found: dict[str, tuple[str, str]] = {}
+    models: dict[str, tuple[str, str]] = {}
     for entry, scheme in _schemes():
         specs = scheme.specs or {f"{entry.name}:ARGUMENT": scheme.summary}
-        found |= {spec: (summary, entry.origin) for spec, summary in specs.items()}
-    return found
+        models |= {spec: (summary, entry.origin) for spec, summary in specs.items()}
+    return models
 
 
 def settings_listed() -> Mapping[str, type[CallCache]]:
@@ -118,5 +118,5 @@ def settings_listed() -> Mapping[str, type[CallCache]]:
 
 def _schemes() -> list[tuple[Entry, ModelScheme]]:
     """Those that run here first."""
-    found = MODELS.items()
-    return sorted(found, key=lambda pair: pair[0].name != HERE)
+    entries = MODELS.items()
+    return sorted(entries, key=lambda pair: pair[0].name != HERE)

@@ -56,7 +56,7 @@ _FITTING = 2
 _PLACES = re.compile(r"\{(?:passages|question)\}")
 
 
-def shown(prompt: Prompt) -> tuple[Demonstration, ...]:
+def demonstrations(prompt: Prompt) -> tuple[Demonstration, ...]:
     """The demonstrations to show: where passages stand before the question those with passages, else those without; all of
     them where fewer than two are like that. Small models answer from what a demonstration of the other kind says."""
     fitting = tuple(one for one in prompt.task.demonstrations if bool(one.passages) == bool(prompt.passages))
@@ -72,7 +72,7 @@ class Plain:
     def render(self, prompt: Prompt) -> str:
         task = prompt.task
         blocks = [task.instruction.strip()] if task.instruction.strip() else []
-        for demonstration in shown(prompt):
+        for demonstration in demonstrations(prompt):
             blocks.append(join(_labelled(task, demonstration), demonstration.answer.strip()))
         blocks.append(_labelled(task, prompt))
         return join("\n\n".join(blocks), prompt.answer_so_far)
@@ -81,7 +81,7 @@ class Plain:
 def messages(prompt: Prompt, label: str = "") -> list[dict[str, str]]:
     """The turns of a chat, as role and content, without the answer so far. ``label`` opens the demonstrations' answers."""
     turns: list[tuple[str, str]] = []
-    for demonstration in shown(prompt):
+    for demonstration in demonstrations(prompt):
         turns += [("user", _body(prompt.task, demonstration)), ("assistant", join(label, demonstration.answer.strip()))]
     turns.append(("user", _body(prompt.task, prompt)))
     if prompt.task.instruction.strip():
@@ -100,8 +100,8 @@ class Begun(Prompt):
 
     @classmethod
     def of(cls, prompt: Prompt, *, thinks: bool = False, before: str = "", labelled: bool = True) -> Begun:
-        given: dict[str, Any] = {one.name: getattr(prompt, one.name) for one in fields(Prompt)}
-        return cls(**given, thinks=thinks, before=before, labelled=labelled)
+        values: dict[str, Any] = {item.name: getattr(prompt, item.name) for item in fields(Prompt)}
+        return cls(**values, thinks=thinks, before=before, labelled=labelled)
 
 
 class Chat:
@@ -156,19 +156,19 @@ class Instruction:
     special_tokens = True
 
     def render(self, prompt: Prompt) -> str:
-        examples = [self._block(prompt.task, one, one.answer.strip()) for one in shown(prompt)]
+        examples = [self._block(prompt.task, one, one.answer.strip()) for one in demonstrations(prompt)]
         before = "\n\n".join([*examples, self._block(prompt.task, prompt, "")])
         return join(before, prompt.answer_so_far)
 
     @staticmethod
-    def _block(task: Task, given: Prompt | Demonstration, answer: str) -> str:
-        told = task.instruction.strip()
-        bare = not (given.passages or given.choices or task.form)
-        asked = " ".join(given.question.split()) if bare else _body(task, given)
+    def _block(task: Task, example: Prompt | Demonstration, answer: str) -> str:
+        instruction = task.instruction.strip()
+        bare = not (example.passages or example.choices or task.form)
+        question = " ".join(example.question.split()) if bare else _body(task, example)
         return (
-            f"### Instruction:\n{told}\n\n## Input:\n\n{asked}\n\n### Response:\n{answer}"
-            if told
-            else (f"### Instruction:\n{asked}\n\n### Response:\n{answer}")
+            f"### Instruction:\n{instruction}\n\n## Input:\n\n{question}\n\n### Response:\n{answer}"
+            if instruction
+            else (f"### Instruction:\n{question}\n\n### Response:\n{answer}")
         )
 
 
@@ -208,20 +208,20 @@ def make_renderer(
     return Chat(Template(tokenizer, thinking, tokens, day))
 
 
-def _labelled(task: Task, shown: Prompt | Demonstration) -> str:
+def _labelled(task: Task, example: Prompt | Demonstration) -> str:
     """What a reply follows in plain completion."""
-    return _body(task, shown) if task.form else f"{_body(task, shown)}\n{task.answer_label}"
+    return _body(task, example) if task.form else f"{_body(task, example)}\n{task.answer_label}"
 
 
-def _body(task: Task, shown: Prompt | Demonstration) -> str:
-    asked = " ".join(shown.question.split())
-    choices = [f"Choices: {' / '.join(shown.choices)}"] if shown.choices else []
+def _body(task: Task, example: Prompt | Demonstration) -> str:
+    question = " ".join(example.question.split())
+    choices = [f"Choices: {' / '.join(example.choices)}"] if example.choices else []
     if task.form:
-        evidence = "".join(f"{_passage(passage)} " for passage in shown.passages)
-        placed = {"{passages}": evidence, "{question}": "\n".join([asked, *choices])}
+        evidence = "".join(f"{_passage(passage)} " for passage in example.passages)
+        placed = {"{passages}": evidence, "{question}": "\n".join([question, *choices])}
         return _PLACES.sub(lambda place: placed[place[0]], task.form)
-    lines = [f"Context [{number}]: {_passage(passage)}" for number, passage in enumerate(shown.passages, start=1)]
-    return "\n".join([*lines, f"Question: {asked}", *choices])
+    lines = [f"Context [{number}]: {_passage(passage)}" for number, passage in enumerate(example.passages, start=1)]
+    return "\n".join([*lines, f"Question: {question}", *choices])
 
 
 def _passage(passage: Passage) -> str:
@@ -262,5 +262,5 @@ class EscapeSpecialTokens:
     def neutral(self, text: str) -> str:
         """``text`` without a special token."""
         while self._special is not None and self._special.search(text):
-            text = self._special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+            text = self._special.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
         return text

@@ -94,8 +94,8 @@ def _nucleus(scaled: Floats, top_p: NDArray[np.float64]) -> NDArray[np.float64]:
     ordered = np.sort(scaled, axis=1)[:, ::-1]
     weights = np.exp(ordered - ordered[:, :1], dtype=np.float64)
     before = np.cumsum(weights, axis=1) - weights
-    kept = (before < top_p[:, None] * weights.sum(axis=1, keepdims=True)).sum(axis=1)
-    result: NDArray[np.float64] = ordered[np.arange(len(ordered)), np.maximum(kept, 1) - 1].astype(np.float64)
+    count = (before < top_p[:, None] * weights.sum(axis=1, keepdims=True)).sum(axis=1)
+    result: NDArray[np.float64] = ordered[np.arange(len(ordered)), np.maximum(count, 1) - 1].astype(np.float64)
     return result
 
 

@@ -1,4 +1,4 @@
-"""How a kind of model is opened, and what is told of one before it is."""
+"""How a kind of model is opened, and what is known of one before that."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _nothing(argument: str, spec: str, on_the_hub: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelScheme(Scheme[LanguageModel]):
-    """``open`` takes the argument, the whole spec (the name that errors tell) and settings of the class ``settings``, which is
+    """``open`` takes the argument, the whole spec (the name in errors) and settings of the class ``settings``, which is
     what ``--set model.KEY`` takes for models that run ``where``. ``check`` raises ModelUnavailable where there is no such
     model, without loading it. ``specs`` are what users write, each with a line about it. ``remote``: calls go to a server
     and cost money."""
@@ -49,14 +49,14 @@ def as_model_scheme(thing: Any) -> ModelScheme:
         return thing
     plain, settings = as_scheme(thing), getattr(thing, "settings", None)
 
-    def open_plainly(argument: str, _: str, given: CallCache) -> LanguageModel:
-        opened = as_model(plain.open(argument, given) if settings else plain.open(argument))
-        return kept(opened, given, argument, plain.fingerprint)
+    def open_plainly(argument: str, _: str, options: CallCache) -> LanguageModel:
+        opened = as_model(plain.open(argument, options) if settings else plain.open(argument))
+        return with_cache(opened, options, argument, plain.fingerprint)
 
     return ModelScheme(open=open_plainly, summary=plain.summary, fingerprint=plain.fingerprint, settings=settings or CallCache)
 
 
-def kept(model: LanguageModel, settings: CallCache, argument: str, fingerprint: Callable[[str], str]) -> LanguageModel:
+def with_cache(model: LanguageModel, settings: CallCache, argument: str, fingerprint: Callable[[str], str]) -> LanguageModel:
     """The model, its replies kept where the settings ask for it."""
     from gnothi.models.cache import Cached, open_store
 

@@ -43,9 +43,9 @@ def folder() -> Path:
     if named := os.environ.get(FOLDER_VARIABLE, "").strip():
         return home_expanded(named)
     with contextlib.suppress(RuntimeError):  # without a home; earlier versions of platformdirs leave the ~
-        found = user_cache_path("gnothi", appauthor=False)
-        if found.parts[0] != "~":
-            return found
+        path = user_cache_path("gnothi", appauthor=False)
+        if path.parts[0] != "~":
+            return path
     raise InvalidSetting(
         f"there is no folder for kept replies of models: this user has no home folder. Name one by "
         f"{FOLDER_VARIABLE}=FOLDER, or keep none (<--no-cache>)."
@@ -223,9 +223,9 @@ def _digest(key: bytes, value: bytes) -> bytes:
     return hashlib.blake2b(value, key=key[:64], digest_size=DIGEST_BYTES).digest()
 
 
-def _checked(key: bytes, kept: bytes) -> bytes | None:
+def _checked(key: bytes, stored: bytes) -> bytes | None:
     """The value, unless it is not what was kept under this key: a file may be damaged where SQLite does not notice."""
-    digest, value = kept[:DIGEST_BYTES], kept[DIGEST_BYTES:]
+    digest, value = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
     return value if digest == _digest(key, value) else None
 
 

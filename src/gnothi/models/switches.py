@@ -1,4 +1,4 @@
-"""How chat templates are told to think, to think so much, or not to: variables, or words in the system turn. (Fields of
+"""How chat templates are set to think, to think so much, or not to: by variables, or by words in the system turn. (Fields of
 requests to servers: ``remote.thinking_fields``.)"""
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ class Program:
         return any(name in self.variables for name in EFFORTS)
 
     def arguments(self, thinking: Thinking, tokens: int) -> dict[str, Any]:
-        """What the template is given. Nothing that it does not read."""
+        """The arguments for the template: only those that it reads."""
         on = thinking != "off"
-        given: dict[str, Any] = dict.fromkeys(YES_OR_NO, on)
-        given |= dict.fromkeys(BUDGETS, tokens if on else 0)
-        given |= dict.fromkeys(MODES, self._first(_ON if on else _OFF))
+        values: dict[str, Any] = dict.fromkeys(YES_OR_NO, on)
+        values |= dict.fromkeys(BUDGETS, tokens if on else 0)
+        values |= dict.fromkeys(MODES, self._first(_ON if on else _OFF))
         if thinking not in ("off", "on"):
             effort: str | None = thinking
         elif not on:
             effort = self._first((*_NO_EFFORT, *_LEAST_EFFORT)) or _LEAST_EFFORT[-1]
         else:  # what it does by itself, unless that may be nothing
             effort = self._first(_SOME_EFFORT) or _SOME_EFFORT[0] if self._first(_NO_EFFORT) else None
-        given |= dict.fromkeys(EFFORTS, effort)
-        return {name: value for name, value in given.items() if name in self.variables and value is not None}
+        values |= dict.fromkeys(EFFORTS, effort)
+        return {name: value for name, value in values.items() if name in self.variables and value is not None}
 
     def word(self, on: bool) -> str | None:
         """The word in the system turn that switches, where there is one."""

@@ -33,10 +33,10 @@ class _Endless(Exception):
 
 class Template:
     """Messages as one text, by a tokenizer's chat template. Tried once where it is made: those of models that also see or hear
-    may take what is said in parts, and leave out a plain text without a word.
+    may take the content of a message in parts, and leave out a plain text silently.
 
     ``thinking`` says whether the model is to think before it answers, at most so many ``tokens``. ``day`` is what the template
-    takes for today, as 2026-11-27. ``marks`` are those of the model's thoughts, None where nothing tells of any.
+    takes for today, as 2026-11-27. ``marks`` are those of the model's thoughts, None where nothing names any.
 
     Raises InvalidInput for a template that cannot be read, refuses what it is given, leaves it out, or does not end;
     InvalidSetting where thinking is asked of a template that knows none, or a day that is none."""
@@ -51,30 +51,30 @@ class Template:
         self._in_parts = self._takes_parts()
         self._shut = self._form("off", tokens)
         off = self._rendered(TRIAL, self._shut)
-        on = self._tried(self._form("on", tokens)) or off
+        on = self._try_form(self._form("on", tokens)) or off
         added = frozenset(getattr(tokenizer, "get_added_vocab", dict)())
-        told, spoken = _told(off), named(self._program.source)
-        self.marks = _standing(off) or told or _standing(on) or _told(on) or spoken or of_vocabulary(added)
+        instructed, in_source = _in_instructions(off), named(self._program.source)
+        self.marks = _standing(off) or instructed or _standing(on) or _in_instructions(on) or in_source or of_vocabulary(added)
         # Not told to think, too, the model would begin a thought: its prompt asks for one, or thoughts are taken out of earlier
         # turns and nothing tells it to have none.
         switched = off != on and (self._program.switches or self._shut.system is not None)
-        taken_out = spoken is not None and not {spoken.opens, spoken.closes}.isdisjoint(self._program.texts)
-        self._always = told is not None or (taken_out and not switched)
+        taken_out = in_source is not None and not {in_source.opens, in_source.closes}.isdisjoint(self._program.texts)
+        self._always = instructed is not None or (taken_out and not switched)
         self._wrappers = self._around(off, on)
         if thinking != "off":
             self._open = self._checked(thinking)
-        self.day = today.isoformat() if self._tells_of(today, off) else ""
+        self.day = today.isoformat() if self._depends_on(today, off) else ""
 
     @property
     def metadata(self) -> dict[str, str]:
         """What a run should record of it."""
-        told = {"date": self.day} if self.day else {}
+        metadata = {"date": self.day} if self.day else {}
         if self.marks is None:
-            return told
+            return metadata
         if self.thinking == "off":
-            return {"thinking": "off", **told}
+            return {"thinking": "off", **metadata}
         on = f"{self.thinking}, {self.tokens} tokens at most; scores and states of prompts after an empty thought"
-        return {"thinking": on, **told}
+        return {"thinking": on, **metadata}
 
     def __call__(self, messages: Messages) -> str:
         text = self._rendered(messages, self._shut)
@@ -98,13 +98,13 @@ class Template:
         return ((around[1],) if around else ()) + (self.marks.ends if self.marks else ())
 
     def _takes_parts(self) -> bool:
-        """Whether it takes what is said in parts. Raises InvalidInput where it takes neither those nor a text."""
+        """Whether it takes the content of a message in parts. Raises InvalidInput where it takes neither those nor a text."""
         failures = []
         for self._in_parts in (False, True):
             try:
                 text = self._rendered(TRIAL, Form())
-                if left := [message["content"] for message in TRIAL if message["content"] not in text]:
-                    raise _failed(f"it leaves out what is said ({left[0]!r})")
+                if missing := [message["content"] for message in TRIAL if message["content"] not in text]:
+                    raise _failed(f"it leaves out what is said ({missing[0]!r})")
             except InvalidInput as error:
                 failures.append(error)
             else:
@@ -116,16 +116,16 @@ class Template:
     def _form(self, thinking: Thinking, tokens: int) -> Form:
         """The way in which the template thinks so much, or does not."""
         form = Form(self._program.arguments(thinking, tokens))
-        if thinking in ("off", "on") and form.arguments and self._tried(form) is None:
+        if thinking in ("off", "on") and form.arguments and self._try_form(form) is None:
             form = Form()  # whatever it is called like, it is not for that
         others: list[str] = []
         if (word := self._program.word(thinking != "off")) is not None and not form.arguments:
             others = [word]
-        elif thinking == "off" and (text := self._tried(form)) is not None and _told(text):
+        elif thinking == "off" and (text := self._try_form(form)) is not None and _in_instructions(text):
             others = list(_INSTEAD)
         for system in others:
             other = Form(form.arguments, system)
-            if (text := self._tried(other)) is not None and not (thinking == "off" and _told(text)):
+            if (text := self._try_form(other)) is not None and not (thinking == "off" and _in_instructions(text)):
                 return other
         return form
 
@@ -153,11 +153,11 @@ class Template:
     def _around(self, off: str, on: str) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
         """What the model puts around an answer without a thought, and with one: its beginning is written for it, so that the
         answer stands inside."""
-        found = next((around for around in WRAPPERS if around[0] in self._program.source), None)
-        if self.marks is None or found is None:
+        wrapper = next((around for around in WRAPPERS if around[0] in self._program.source), None)
+        if self.marks is None or wrapper is None:
             return None, None
-        # Some are told of it in the instructions to think alone.
-        return (None if found[0] in on and found[0] not in off else found), found
+        # Some templates name the wrapper in the instructions to think alone.
+        return (None if wrapper[0] in on and wrapper[0] not in off else wrapper), wrapper
 
     def _wrapped(self, text: str, tail: str, thought: bool) -> str:
         around = self._wrappers[thought]
@@ -174,7 +174,7 @@ class Template:
             return ""
         return self.marks.nothing if self._always or self.marks is HARMONY else ""
 
-    def _tells_of(self, today: date, text: str) -> bool:
+    def _depends_on(self, today: date, text: str) -> bool:
         """Whether ``text`` (of TRIAL) is another on another day."""
         if not self._program.dated:
             return False
@@ -185,7 +185,7 @@ class Template:
 
     # --- rendering -----------------------------------------------------------------------------------------------------
 
-    def _tried(self, form: Form) -> str | None:
+    def _try_form(self, form: Form) -> str | None:
         """TRIAL in this form; None where the template refuses that."""
         try:
             return self._rendered(TRIAL, form)
@@ -193,11 +193,11 @@ class Template:
             return None
 
     def _rendered(self, messages: Messages, form: Form) -> str:
-        given = list(messages) if form.system is None else [{"role": "system", "content": form.system}, *messages]
+        turns = list(messages) if form.system is None else [{"role": "system", "content": form.system}, *messages]
         try:
             with _bounded(STEPS):
                 text = self._tokenizer.apply_chat_template(
-                    [self._given(message) for message in given],
+                    [self._turn(message) for message in turns],
                     tokenize=False,
                     add_generation_prompt=True,
                     **form.arguments,
@@ -206,18 +206,18 @@ class Template:
         except ImportError:
             raise
         except Exception as error:  # noqa: BLE001 - a program of strangers may raise anything
-            said = f"it runs on after {STEPS:,} steps" if isinstance(error, _Endless) else f"{type(error).__name__}: {error}"
-            raise _failed(said[:300]) from None
+            why = f"it runs on after {STEPS:,} steps" if isinstance(error, _Endless) else f"{type(error).__name__}: {error}"
+            raise _failed(why[:300]) from None
         return str(text)
 
-    def _given(self, message: Mapping[str, str]) -> dict[str, Any]:
-        said = message["content"]
-        return {**message, "content": [{"type": "text", "text": said}] if self._in_parts else said}
+    def _turn(self, message: Mapping[str, str]) -> dict[str, Any]:
+        content = message["content"]
+        return {**message, "content": [{"type": "text", "text": content}] if self._in_parts else content}
 
 
-def _failed(said: str) -> InvalidInput:
+def _failed(why: str) -> InvalidInput:
     return InvalidInput(
-        f"the model's chat template fails: {said}. Expected one that writes messages of a user and an assistant, in turn. "
+        f"the model's chat template fails: {why}. Expected one that writes messages of a user and an assistant, in turn. "
         "Correct chat_template in the model's folder, or use none: <--set model.renderer=plain>."
     )
 
@@ -229,8 +229,8 @@ def _tail(text: str, messages: Messages) -> str:
     return text if at < 0 else text[at + len(content) :]
 
 
-def _told(text: str) -> Marks | None:
-    """The marks of thoughts that a text (of TRIAL) speaks of before the first turn."""
+def _in_instructions(text: str) -> Marks | None:
+    """The marks of thoughts that a text (of TRIAL) names before the first turn."""
     return named(text.partition(TRIAL[0]["content"])[0])
 
 
@@ -251,12 +251,12 @@ def _date(day: str) -> date:
 @contextmanager
 def _bounded(steps: int) -> Iterator[None]:
     """Raise _Endless in this thread after so many lines of Python."""
-    left = steps
+    remaining = steps
 
     def line(frame: FrameType, event: str, _: object) -> Any:  # noqa: ARG001 - what sys.settrace calls
-        nonlocal left
-        left -= 1
-        if left < 0:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0:
             raise _Endless
         return line
 

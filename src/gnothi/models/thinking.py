@@ -1,6 +1,6 @@
 """Models that think before they answer: first the thought, to its own end, then the answer, to the task's.
 
-Whatever is thought is told apart here, for every backend that runs a model on this machine: replies hold the answer alone.
+Thoughts are separated here, for every backend that runs a model on this machine: replies hold the answer alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnothi.errors import InvalidSetting, PromptTooLong
 from gnothi.models.rendering import Begun, Chat, EscapeSpecialTokens, make_renderer
 from gnothi.models.settings import HereSettings
 from gnothi.models.templates import Template
-from gnothi.models.thoughts import begun, tell_apart
+from gnothi.models.thoughts import begun, split_reply
 from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
 from gnothi.seeding import derive
@@ -28,7 +28,7 @@ def renderer_of(settings: HereSettings, tokenizer: Any, declared: str | None) ->
     InvalidSetting, InvalidInput."""
     if settings.thinking_tokens < 1:
         raise InvalidSetting(f"setting 'model.thinking_tokens': got {settings.thinking_tokens}, expected at least 1.")
-    made = make_renderer(
+    renderer = make_renderer(
         settings.renderer,
         tokenizer,
         declared,
@@ -36,11 +36,11 @@ def renderer_of(settings: HereSettings, tokenizer: Any, declared: str | None) ->
         tokens=settings.thinking_tokens,
         day=settings.date,
     )
-    return EscapeSpecialTokens(made, tokenizer)
+    return EscapeSpecialTokens(renderer, tokenizer)
 
 
 def thinking_first(model: LanguageModel, renderer: EscapeSpecialTokens) -> LanguageModel:
-    """The model, its thoughts told apart: any whose prompts a chat template writes may have some."""
+    """The model with its thoughts separated. Any model whose prompts a chat template writes may have thoughts."""
     return ThinksFirst(model, renderer, renderer.inner.template) if isinstance(renderer.inner, Chat) else model
 
 
@@ -77,16 +77,16 @@ class ThinksFirst(Wrapper):
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         if self._template.thinking != "off" and not prompt.answer_so_far.strip():
-            found = await self._thought_over(prompt, n, decoding, hidden)
+            samples = await self._with_thoughts(prompt, n, decoding, hidden)
         else:
-            found = await self._answered(prompt, n, decoding, hidden)
-        thoughts = [one for one in found.generations if one.thought_tokens]
+            samples = await self._answered(prompt, n, decoding, hidden)
+        thoughts = [generation for generation in samples.generations if generation.thought_tokens]
         self._counts["thoughts"] += len(thoughts)
-        self._counts["thought_tokens"] += sum(one.thought_tokens for one in thoughts)
-        self._counts["thoughts_cut"] += sum(one.thought_cut for one in thoughts)
-        return found
+        self._counts["thought_tokens"] += sum(generation.thought_tokens for generation in thoughts)
+        self._counts["thoughts_cut"] += sum(generation.thought_cut for generation in thoughts)
+        return samples
 
-    async def _thought_over(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec]) -> Samples:
+    async def _with_thoughts(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec]) -> Samples:
         """Each sample after a thought of its own. Greedy ones are all the same, and thought once."""
         marks, template = self._template.marks, self._template
         assert marks is not None
@@ -113,10 +113,10 @@ class ThinksFirst(Wrapper):
         once more have no answer."""
         thinks, before = (prompt.thinks, prompt.before) if isinstance(prompt, Begun) else (False, "")
         decoding = replace(decoding, stop=decoding.stop + self._template.stops(thought=thinks))
-        found = await self._model.sample(prompt, n, decoding, hidden)
-        stray = {place: more for place, one in enumerate(found.generations) if (more := self._stray(one)) is not None}
+        samples = await self._model.sample(prompt, n, decoding, hidden)
+        stray = {place: more for place, one in enumerate(samples.generations) if (more := self._stray(one)) is not None}
         if not stray:
-            return found
+            return samples
 
         async def again(place: int) -> Samples:
             after = Begun.of(prompt, thinks=thinks, before=before + stray[place])
@@ -124,10 +124,10 @@ class ThinksFirst(Wrapper):
 
         places = list(stray) if decoding.temperature > 0 else [min(stray)]  # greedy ones are all the same
         others = dict(zip(places, await gather(*map(again, places)), strict=True))
-        generations, states = list(found.generations), [one.copy() for one in found.states]
+        generations, states = list(samples.generations), [one.copy() for one in samples.states]
         for place in stray:
             other = others.get(place, others[places[0]])
-            thought = replace(generations[place], text=tell_apart(generations[place].text).thought)
+            thought = replace(generations[place], text=split_reply(generations[place].text).thought)
             (reply,) = other.generations
             generations[place] = _joined(thought, reply if self._stray(reply) is None else _without_answer(reply))
             for rows, (row,) in zip(states, other.states, strict=True):
@@ -164,12 +164,12 @@ def _joined(thought: Generation, answer: Generation) -> Generation:
 
 def _without_answer(reply: Generation) -> Generation:
     """A reply that is a thought where the answer was due."""
-    thought, count = tell_apart(reply.text).thought, reply.generated_tokens
+    thought, count = split_reply(reply.text).thought, reply.generated_tokens
     return replace(reply, text="", tokens=(), finish="length", thought=thought, thought_tokens=count, thought_cut=True)
 
 
-def _repeated(found: Samples, n: int) -> Samples:
+def _repeated(samples: Samples, n: int) -> Samples:
     """Greedy samples, all the same."""
-    if len(found.generations) == n:
-        return found
-    return Samples(found.generations * n, tuple(np.repeat(rows, n, axis=0) for rows in found.states))
+    if len(samples.generations) == n:
+        return samples
+    return Samples(samples.generations * n, tuple(np.repeat(rows, n, axis=0) for rows in samples.states))

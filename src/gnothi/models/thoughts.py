@@ -1,4 +1,4 @@
-"""Thoughts of models that think before they answer, told apart from the answer.
+"""Thoughts of models that think before they answer, separated from the answer.
 
 Families mark thoughts in their own ways; ``MARKS`` is the one table of them. A reply may hold both marks, the closing one alone
 (where the prompt opened the block) or the opening one alone (where the length limit ended the thought).
@@ -139,7 +139,7 @@ class SplitReply:
         return self.start > 0 or not self.closed
 
 
-def tell_apart(text: str, opened: bool = False) -> SplitReply:
+def split_reply(text: str, opened: bool = False) -> SplitReply:
     """Thought and answer of a reply. ``opened`` says that the prompt opened the block, so that the reply begins inside it.
 
     A mark counts at the beginning of the reply, or, closing only, anywhere where no opening one stands before it: an answer
@@ -180,16 +180,16 @@ def _alike(tag: re.Match[str]) -> Marks:
 def _end_of_thought(marks: Marks, text: str, begins: int) -> re.Match[str] | None:
     """The mark that closes the thought begun there: the one that closes as many blocks as are open, or else the last."""
     opens, closes = re.escape(marks.opens), re.escape(marks.closes)
-    found: re.Match[str] | None = None
+    closing: re.Match[str] | None = None
     depth = 1
     for mark in re.compile(f"(?P<opens>{opens})|{closes}", re.IGNORECASE).finditer(text, begins):
         if mark["opens"] is not None:
-            if not depth and text[found.end() if found else 0 : mark.start()].strip():
+            if not depth and text[closing.end() if closing else 0 : mark.start()].strip():
                 break  # in the middle of the answer
             depth += 1
         elif depth:
-            depth, found = depth - 1, mark
-    return found
+            depth, closing = depth - 1, mark
+    return closing
 
 
 def begun(text: str, cut: bool = False) -> Marks | None:

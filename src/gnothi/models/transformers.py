@@ -34,7 +34,7 @@ from gnothi.models.engine.states import StateHook
 from gnothi.models.engine.text import Detokenizer, StopWatch
 from gnothi.models.engine.trial import prepare
 from gnothi.models.engine.verdicts import describe, verdict_of
-from gnothi.models.generation_config import told as not_followed
+from gnothi.models.generation_config import not_followed
 from gnothi.models.rendering import Renderer
 from gnothi.models.sampling import not_finite
 from gnothi.models.settings import PREFILL_TOKENS, Attention, ModelSettings
@@ -51,8 +51,10 @@ def score(
     reading = path.read(prompts)
     try:
         first = _log_softmax(reading.logits)
-        results = [[first[i, list(tokens[:1])].tolist() for tokens in given] for i, given in enumerate(continuations)]
-        longer = [(i, j, tokens) for i, given in enumerate(continuations) for j, tokens in enumerate(given) if len(tokens) > 1]
+        results = [[first[i, list(tokens[:1])].tolist() for tokens in several] for i, several in enumerate(continuations)]
+        longer = [
+            (i, j, tokens) for i, several in enumerate(continuations) for j, tokens in enumerate(several) if len(tokens) > 1
+        ]
         for chunk in _chunks(longer, max(1, _NUMBERS // first.shape[-1])):
             following = reading.follow([i for i, _, _ in chunk], [tokens[:-1] for _, _, tokens in chunk])
             for (i, j, tokens), logits in zip(chunk, following, strict=True):
@@ -70,9 +72,9 @@ def score_next(
     results: list[list[list[float]]] = [[] for _ in prompts]
     for places, logits in path.ahead(prompts, tokens):
         # Read off at once: a large vocabulary's logits of all prompts would not fit.
-        given = [[token for one in continuations[place] for token in one] for place in places]
-        widest = max(map(len, given))
-        wanted = torch.tensor([[*row, *[0] * (widest - len(row))] for row in given], dtype=torch.int64, device=logits.device)
+        rows = [[token for one in continuations[place] for token in one] for place in places]
+        widest = max(map(len, rows))
+        wanted = torch.tensor([[*row, *[0] * (widest - len(row))] for row in rows], dtype=torch.int64, device=logits.device)
         for place, row in zip(places, _log_softmax(logits).gather(1, wanted).tolist(), strict=True):
             numbers = iter(row)
             results[place] = [[next(numbers) for _ in one] for one in continuations[place]]
@@ -121,12 +123,12 @@ class TransformersBackend(ContinuousBackend):
         settings: ModelSettings | None = None,
         fingerprint: str = "",
     ) -> None:
-        """``fingerprint`` tells the weights from others: what a trial of them comes to is kept under it."""
+        """``fingerprint`` identifies the weights: the outcome of a trial of them is stored under it."""
         settings = settings or ModelSettings()
         for setting, least in (("context", 0), ("max_rows", 1), ("cache_mb", 0), ("prefix_cache_mb", 0), ("prefill_tokens", 1)):
-            given = getattr(settings, setting)
-            if given is not None and given < least:
-                raise InvalidSetting(f"setting 'model.{setting}': got {given}, expected at least {least}.")
+            value = getattr(settings, setting)
+            if value is not None and value < least:
+                raise InvalidSetting(f"setting 'model.{setting}': got {value}, expected at least {least}.")
         self.name = name
         self._model = model.eval()
         self._renderer = renderer
@@ -143,13 +145,13 @@ class TransformersBackend(ContinuousBackend):
         budget = _prefix_bytes(settings.prefix_cache_mb, per_token, model.device)
         self._network.piece = settings.prefill_tokens or _piece(model)
         self._at_once = min(_IN_CACHE, self._network.piece) if model.device.type == "cpu" else self._network.piece
-        tried: dict[str, str] = {}
+        trial: dict[str, str] = {}
         if replies_apart:
             path = self._apart = _seq2seq(self._network, settings.attention, tokenizer)
         else:
             verdict = verdict_of(self._network, settings.attention, fingerprint)
             path = self._apart = prepare(self._network, verdict, budget)
-            tried = describe(self._network, verdict, settings.attention)
+            trial = describe(self._network, verdict, settings.attention)
             # What is read beside running rows may be of the other length, where frequencies depend on that.
             if self._network.frequencies.limit is not None:
                 self._apart = prepare(self._network, verdict, 0)
@@ -174,7 +176,7 @@ class TransformersBackend(ContinuousBackend):
             "layers": str(layers),
             "renderer": renderer.name,
             "attention": path.name,
-            **tried,
+            **trial,
             **({"linear": "packed"} if is_packed(model) else {}),
             **({"quantize": settings.quantize} if settings.quantize != "off" else {}),
             **({"part": "text"} if is_multimodal(model.config) else {}),
@@ -241,8 +243,8 @@ class TransformersBackend(ContinuousBackend):
                 job.finish(error)
         texts = [text for _, text in rendered]
         encoded = self._encoder.encode(texts)
-        asked = [job.request.continuations if isinstance(job.request, Score) else () for job, _ in rendered]
-        continuations = self._encoder.continuations_of(texts, encoded, asked)
+        to_score = [job.request.continuations if isinstance(job.request, Score) else () for job, _ in rendered]
+        continuations = self._encoder.continuations_of(texts, encoded, to_score)
         continued = {tuple(ids) for (job, _), ids in zip(rendered, encoded, strict=True) if isinstance(job.request, Continue)}
         scores: list[Scored] = []
         looks: list[Looked] = []
@@ -310,15 +312,15 @@ class TransformersBackend(ContinuousBackend):
 
     def _look(self, items: Sequence[Looked]) -> None:
         def work(chunk: Sequence[Looked]) -> None:
-            asked: dict[tuple[int, ...], list[Looked]] = {}
+            by_prompt: dict[tuple[int, ...], list[Looked]] = {}
             for item in chunk:
-                asked.setdefault(item[1], []).append(item)
-            prompts = list(asked)
+                by_prompt.setdefault(item[1], []).append(item)
+            prompts = list(by_prompt)
             self._network.wanted = frozenset(hook for _, _, hooks in chunk for hook in hooks)
-            for places, found in self._apart.ends(prompts, self._at_once):
-                states = {hook: state.float().cpu().numpy() for hook, state in found.items()}
+            for places, captured in self._apart.ends(prompts, self._at_once):
+                states = {hook: state.float().cpu().numpy() for hook, state in captured.items()}
                 for row, place in enumerate(places):
-                    for job, ids, hooks in asked[prompts[place]]:
+                    for job, ids, hooks in by_prompt[prompts[place]]:
                         job.finish(PromptStates(tuple(states[hook][row].copy() for hook in hooks), len(ids)))
 
         for job, ids, hooks in items:
@@ -372,7 +374,7 @@ class TransformersBackend(ContinuousBackend):
 
     def _score(self, items: Sequence[Scored]) -> None:
         most = self._network.piece
-        # One token is told by the prompt alone.
+        # One token needs a pass over the prompt alone.
         short = [item for item in items if max(map(len, item[3]), default=0) <= 1]
         longer = [item for item in items if max(map(len, item[3]), default=0) > 1]
         chunks = [short] if short else []
@@ -392,25 +394,25 @@ class TransformersBackend(ContinuousBackend):
     def _logprobs(self, prompts: Sequence[tuple[int, ...]], tokens: Sequence[list[list[int]]]) -> list[list[list[float]]]:
         """Of the tokens of continuations; those that make a prompt a long text apart, where frequencies depend on that."""
         frequencies = self._network.frequencies
-        results: list[list[list[float]]] = [[[] for _ in given] for given in tokens]
+        results: list[list[list[float]]] = [[[] for _ in several] for several in tokens]
         for long in (False, True):
             places = [
-                (at, [number for number, one in enumerate(given) if frequencies.is_long(len(prompt) + len(one)) is long])
-                for at, (prompt, given) in enumerate(zip(prompts, tokens, strict=True))
+                (at, [number for number, one in enumerate(several) if frequencies.is_long(len(prompt) + len(one)) is long])
+                for at, (prompt, several) in enumerate(zip(prompts, tokens, strict=True))
             ]
             places = [(at, numbers) for at, numbers in places if numbers or not (long or tokens[at])]
             if not places:
                 continue
-            read, given = (
+            read, to_score = (
                 [prompts[at] for at, _ in places],
                 [[tokens[at][number] for number in numbers] for at, numbers in places],
             )
             with frequencies.turned(long):
-                if max((len(one) for said in given for one in said), default=0) <= 1:
-                    found = score_next(self._apart, read, given, self._at_once)
+                if max((len(one) for several in to_score for one in several), default=0) <= 1:
+                    all_scores = score_next(self._apart, read, to_score, self._at_once)
                 else:
-                    found = score(self._apart, read, given)
-            for (at, numbers), scores in zip(places, found, strict=True):
+                    all_scores = score(self._apart, read, to_score)
+            for (at, numbers), scores in zip(places, all_scores, strict=True):
                 for number, logprobs in zip(numbers, scores, strict=True):
                     results[at][number] = logprobs
         return results
@@ -476,17 +478,17 @@ Looked = tuple[Job[Request, Result], tuple[int, ...], tuple[StateHook, ...]]
 """A request, the prompt's tokens, and where to look."""
 
 
-def context_length(model: Any, tokenizer: Any, given: int = 0) -> int | None:
-    """Most tokens a prompt and its reply may have; None where neither model nor tokenizer names a limit. What is ``given`` (0:
-    nothing) takes the tokenizer's place, and makes the model's shorter.
+def context_length(model: Any, tokenizer: Any, setting: int = 0) -> int | None:
+    """Most tokens a prompt and its reply may have; None where neither model nor tokenizer names a limit. A ``setting`` (0:
+    none) takes the tokenizer's place, and makes the model's shorter.
 
-    Positions relative to each other (T5) end nowhere: what such a tokenizer says is how long training texts were."""
+    Positions relative to each other (T5) end nowhere: such a tokenizer's limit is the length of training texts."""
     config = model.config.get_text_config()
     own = getattr(config, "max_position_embeddings", None)
     if own:
-        return min(int(own), given or int(own))
+        return min(int(own), setting or int(own))
     relative = getattr(config, "relative_attention_num_buckets", None) is not None
-    limit = given or (None if relative else tokenizer.model_max_length)
+    limit = setting or (None if relative else tokenizer.model_max_length)
     return int(limit) if limit and limit < 10**9 else None
 
 
@@ -496,11 +498,11 @@ def _cache_bytes_per_token(model: Any) -> int:
     count = int(getattr(config, "num_hidden_layers", 1))
     # A configuration that differs by layer answers for one at a time.
     layers = list(getattr(config, "per_layer_config", None) or [config] * count)
-    kept = sum(_kept_numbers(one) for one in layers)
-    return int(max(1, 2 * kept * model.dtype.itemsize))
+    numbers = sum(_cached_numbers(one) for one in layers)
+    return int(max(1, 2 * numbers * model.dtype.itemsize))
 
 
-def _kept_numbers(layer: Any) -> int:
+def _cached_numbers(layer: Any) -> int:
     heads = getattr(layer, "num_attention_heads", None) or 1
     size = getattr(layer, "head_dim", None) or getattr(layer, "hidden_size", heads) // heads
     return int((getattr(layer, "num_key_value_heads", None) or heads) * size)

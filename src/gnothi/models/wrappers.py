@@ -58,22 +58,22 @@ class Wrapper:
         return getattr(self._model, "statistics", {})
 
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
-        return await self._model.generate(self._shown(prompt), decoding)
+        return await self._model.generate(self._rewritten(prompt), decoding)
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
-        return await self._model.sample(self._shown(prompt), n, decoding, hidden)
+        return await self._model.sample(self._rewritten(prompt), n, decoding, hidden)
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
-        return await self._model.states(self._shown(prompt), hidden)
+        return await self._model.states(self._rewritten(prompt), hidden)
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
-        return await self._model.score(self._shown(prompt), continuations)
+        return await self._model.score(self._rewritten(prompt), continuations)
 
     async def attend(self, prompt: Prompt, continuation: str) -> Attended:
-        return await self._model.attend(self._shown(prompt), continuation)
+        return await self._model.attend(self._rewritten(prompt), continuation)
 
-    def _shown(self, prompt: Prompt) -> Prompt:
-        """What the wrapped model is shown in place of the prompt."""
+    def _rewritten(self, prompt: Prompt) -> Prompt:
+        """The prompt that the wrapped model gets."""
         return prompt
 
     async def aclose(self) -> None:
@@ -107,8 +107,8 @@ class Seeded(Wrapper):
 def _seeded(decoding: Decoding, operation: str, prompt: Prompt) -> Decoding:
     if decoding.temperature == 0 or decoding.seed is not None:
         return decoding
-    asked = (prompt.question, prompt.passages, prompt.choices, prompt.answer_so_far)
-    return replace(decoding, seed=derive(operation, _described(prompt.task), asked, decoding))
+    request = (prompt.question, prompt.passages, prompt.choices, prompt.answer_so_far)
+    return replace(decoding, seed=derive(operation, _described(prompt.task), request, decoding))
 
 
 @lru_cache(maxsize=64)
@@ -136,20 +136,20 @@ class Traced(Wrapper):
     async def generate(self, prompt: Prompt, decoding: Decoding) -> Generation:
         with self._tracing("generate", prompt) as note:
             generation = await self._model.generate(prompt, decoding)
-            note(**_told([generation], decoding))
+            note(**_event_fields([generation], decoding))
         return generation
 
     async def sample(self, prompt: Prompt, n: int, decoding: Decoding, hidden: Sequence[StateSpec] = ()) -> Samples:
         with self._tracing("sample", prompt) as note:
             samples = await self._model.sample(prompt, n, decoding, hidden)
-            note(**_told(samples.generations, decoding))
+            note(**_event_fields(samples.generations, decoding))
         return samples
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:
         with self._tracing("states", prompt) as note:
-            found = await self._model.states(prompt, hidden)
-            note(prompt_tokens=found.prompt_tokens)
-        return found
+            states = await self._model.states(prompt, hidden)
+            note(prompt_tokens=states.prompt_tokens)
+        return states
 
     async def score(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         with self._tracing("score", prompt) as note:
@@ -167,7 +167,7 @@ class Traced(Wrapper):
 
     @contextmanager
     def _tracing(self, operation: str, prompt: Prompt) -> Iterator[Callable[..., None]]:
-        """Inside, ``note`` the fields of the event that the call's result tells, once it has succeeded."""
+        """Inside, ``note`` the fields of the event that come from the call's result, once it has succeeded."""
         started, hits = time.perf_counter(), list[bool]()
 
         def note(prompt_tokens: int, generated_tokens: int = 0, **rest: Any) -> None:
@@ -183,8 +183,8 @@ class Traced(Wrapper):
             _hits.reset(token)
 
 
-def _told(replies: Sequence[Generation], decoding: Decoding) -> dict[str, Any]:
-    """What an event tells of replies to one prompt."""
+def _event_fields(replies: Sequence[Generation], decoding: Decoding) -> dict[str, Any]:
+    """The fields of an event about replies to one prompt."""
     return {
         "prompt_tokens": max(one.prompt_tokens for one in replies),
         "generated_tokens": sum(one.generated_tokens for one in replies),
@@ -206,7 +206,7 @@ def demonstrated(spec: str) -> dict[Task, Task]:
 class Untitled(Wrapper):
     """Shows passages, those of demonstrations too, without their titles."""
 
-    def _shown(self, prompt: Prompt) -> Prompt:
+    def _rewritten(self, prompt: Prompt) -> Prompt:
         return untitled(prompt)
 
 
@@ -217,8 +217,8 @@ def untitled(prompt: Prompt) -> Prompt:
 
 @lru_cache(maxsize=64)
 def _untitled(task: Task) -> Task:
-    shown = tuple(replace(one, passages=_texts(one.passages)) for one in task.demonstrations)
-    return task if shown == task.demonstrations else replace(task, demonstrations=shown)
+    demonstrations = tuple(replace(one, passages=_texts(one.passages)) for one in task.demonstrations)
+    return task if demonstrations == task.demonstrations else replace(task, demonstrations=demonstrations)
 
 
 def _texts(passages: Sequence[Passage]) -> tuple[Passage, ...]:
@@ -233,6 +233,6 @@ class Demonstrated(Wrapper):
         super().__init__(model)
         self._instead = instead
 
-    def _shown(self, prompt: Prompt) -> Prompt:
+    def _rewritten(self, prompt: Prompt) -> Prompt:
         other = self._instead.get(prompt.task)
         return prompt if other is None else replace(prompt, task=other)

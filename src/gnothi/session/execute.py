@@ -109,8 +109,8 @@ async def execute(
                 one.summarise(list(one.folder.rows.values()))
         raise
     finally:
-        for one in runs if budget.asked else ():
-            one.folder.write_asked(budget.asked)
+        for one in runs if budget.models else ():
+            one.folder.write_asked(budget.models)
     return [one.folder.finish(one.plan.keys) for one in runs]
 
 

@@ -49,7 +49,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
         monkeypatch.setattr(tiny_gguf, "GGUFWriter", Writer)
         monkeypatch.setattr(tiny_gguf, "build_model", lambda name: _Changed(build_deep(name), change))
         tiny_gguf.write(tmp_path / "tiny.gguf")
-        return gguf.kept(tmp_path / "tiny.gguf", "tiny")
+        return gguf.unpacked(tmp_path / "tiny.gguf", "tiny")
 
     return make
 

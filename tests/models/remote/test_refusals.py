@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.models.remote.refusals import PREFILL, Refused, about_length, callers, refused_field, told
+from gnothi.models.remote.refusals import PREFILL, Refused, about_length, about_value, read_error, refused_field
 from gnothi.models.remote.window import Sizes, window
 
 BODY: dict[str, Any] = {
@@ -65,9 +65,9 @@ def test_a_field_that_was_not_sent_is_not_to_blame() -> None:
 
 
 def test_what_callers_chose_is_theirs_to_change() -> None:
-    assert callers(Refused("m", "temperature must be between 0 and 2"), BODY)
-    assert not callers(Refused("m", "n must be at most 1"), BODY)
-    assert not callers(Refused("m", "Bad Request"), BODY)
+    assert about_value(Refused("m", "temperature must be between 0 and 2"), BODY)
+    assert not about_value(Refused("m", "n must be at most 1"), BODY)
+    assert not about_value(Refused("m", "Bad Request"), BODY)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_begun_reply(said: str) -> None:
     ],
 )
 def test_where_servers_say_it(body: object, said: str, named: tuple[str, ...]) -> None:
-    found = told(body)
-    assert (found.said, found.parameters) == (said, named)
+    error = read_error(body)
+    assert (error.reason, error.parameters) == (said, named)
 
 
 @given(
@@ -126,48 +126,48 @@ def test_where_servers_say_it(body: object, said: str, named: tuple[str, ...]) -
     )
 )
 def test_whatever_is_said_is_read(body: object) -> None:
-    found = told(body)
-    assert found.said
-    refused_field(Refused("m", found.said, found.parameters), BODY)
+    error = read_error(body)
+    assert error.reason
+    refused_field(Refused("m", error.reason, error.parameters), BODY)
 
 
 def test_far_too_few_tokens_show_at_once() -> None:
     sizes = Sizes()
-    assert sizes.saw(30, 1300) == 325
+    assert sizes.learn(30, 1300) == 325
     assert sizes.cut == 1
-    assert sizes.saw(325, 1300) is None
+    assert sizes.learn(325, 1300) is None
 
 
 def test_fewer_tokens_than_usual_show_once_the_usual_is_known() -> None:
     sizes = Sizes()
-    assert [sizes.saw(size // 4, size) for size in range(1000, 8000, 1000)] == [None] * 7
-    assert sizes.saw(2051, 17_000) == 4250  # of 4,096, as Ollama cuts them
-    assert sizes.saw(4250, 17_000) is None
+    assert [sizes.learn(size // 4, size) for size in range(1000, 8000, 1000)] == [None] * 7
+    assert sizes.learn(2051, 17_000) == 4250  # of 4,096, as Ollama cuts them
+    assert sizes.learn(4250, 17_000) is None
 
 
 def test_a_window_makes_smaller_cuts_show() -> None:
     sizes = Sizes()
     for size in range(1000, 8000, 1000):
-        assert sizes.saw(size // 4, size) is None
-    assert sizes.saw(2048, 10_240) is None
+        assert sizes.learn(size // 4, size) is None
+    assert sizes.learn(2048, 10_240) is None
     sizes.window = 2048
-    assert sizes.saw(2048, 10_240) == 2560
+    assert sizes.learn(2048, 10_240) == 2560
 
 
 def test_other_languages_are_no_cuts() -> None:
     sizes = Sizes()
     ratios = (0.25, 0.22, 0.3, 0.4, 0.5, 0.24, 0.2)
-    assert [sizes.saw(round(ratio * 4000), 4000) for ratio in ratios] == [None] * 7
+    assert [sizes.learn(round(ratio * 4000), 4000) for ratio in ratios] == [None] * 7
 
 
 def test_a_server_that_does_not_count_cuts_nothing() -> None:
     sizes = Sizes()
-    assert sizes.saw(0, 4000) is None
+    assert sizes.learn(0, 4000) is None
     assert sizes.cut == 0
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("entry", "expected"),
     [
         ({"id": "x", "max_model_len": 8192}, 8192),
         ({"id": "x", "context_window": 131072, "owned_by": "Groq"}, 131072),
@@ -182,5 +182,5 @@ def test_a_server_that_does_not_count_cuts_nothing() -> None:
         (None, None),
     ],
 )
-def test_where_servers_tell_it(told: object, expected: int | None) -> None:
-    assert window(told, "x") == expected
+def test_where_servers_tell_it(entry: object, expected: int | None) -> None:
+    assert window(entry, "x") == expected

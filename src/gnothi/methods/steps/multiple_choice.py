@@ -79,7 +79,7 @@ class WithoutChoices(Wrapper):
     """A model that is never shown the choices: it reasons as about an open question, and each choice is scored as what it might
     say next. (For models that go astray among choices, as base models do.)"""
 
-    def _shown(self, prompt: Prompt) -> Prompt:
+    def _rewritten(self, prompt: Prompt) -> Prompt:
         return replace(prompt, choices=())
 
 

@@ -24,7 +24,7 @@ def on_the_hub(hub_id: str) -> Path | None:
 
     library: Any = hub
     cached = [isinstance(try_to_load_from_cache(hub_id, name), str) for name in (ADAPTER, "config.json")]
-    # What is here as a model is none; of what is not here at all the hub is asked.
+    # A model in the cache is no adapter. Whatever is not in the cache is looked up on the hub.
     if cached == [False, True]:
         return None
     if not cached[0] and library.cached_file(hub_id, ADAPTER, _raise_exceptions_for_missing_entries=False) is None:
@@ -37,7 +37,7 @@ def has_tokenizer(folder: Path) -> bool:
 
 
 def applied(model: Any, folder: Path, name: str) -> Any:
-    """``model`` as the adapter in ``folder`` changes it, the change within its weights where that says the same.
+    """``model`` with the adapter in ``folder``, merged into its weights where the logits stay the same.
 
     Raises MissingDependency without PEFT, ModelUnavailable for an adapter of another kind of model or one that is not whole."""
     try:
@@ -55,15 +55,15 @@ def applied(model: Any, folder: Path, name: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong is found out below
         changed: Any = PeftModel(model, config)
-        found = changed.load_adapter(str(folder), "default", torch_device=str(model.device))
-        missing = _names(key for key in found.missing_keys if "vblora_vector_bank" not in key)  # one for all layers
-        left_over = _names(found.unexpected_keys)
-        if missing or left_over:
+        loaded = changed.load_adapter(str(folder), "default", torch_device=str(model.device))
+        missing = _names(key for key in loaded.missing_keys if "vblora_vector_bank" not in key)  # one for all layers
+        unexpected = _names(loaded.unexpected_keys)
+        if missing or unexpected:
             raise ModelUnavailable(
                 f"cannot load model {name!r}: the adapter and its base {model.config.name_or_path} do not belong together: "
                 + "; ".join(
                     [f"the adapter lacks {listed(missing)}"] * bool(missing)
-                    + [f"the base has no place for {listed(left_over)}"] * bool(left_over)
+                    + [f"the base has no place for {listed(unexpected)}"] * bool(unexpected)
                 )
                 + f". Name the base that it was trained on as base_model_name_or_path in {folder / ADAPTER}, or copy it again."
             )
@@ -97,9 +97,9 @@ def _merged(changed: Any) -> Any:
     one of them alone."""
     if getattr(changed.get_base_model(), "is_quantized", False):
         return changed.get_base_model()
-    said = ReferenceLogits(changed.get_base_model())
+    reference = ReferenceLogits(changed.get_base_model())
     changed.merge_adapter()
-    if said.same():
+    if reference.same():
         return changed.merge_and_unload()
     changed.unmerge_adapter()
     return changed.get_base_model()

@@ -169,26 +169,26 @@ def _over(tile: AttentionTile, layer: int, query: Tensor, step: Step, window: in
     keys, values = tile.at(layer)
     prompts, heads, width, size = keys.shape
     keys, values = keys.flatten(0, 1).transpose(1, 2), values.flatten(0, 1)
-    asked = query[None] if tile.rows is None else query[tile.rows]
-    rows, queries = asked.shape[1], asked.shape[3]
-    asked = asked.transpose(1, 2).reshape(prompts * heads, rows * queries, size)
+    selected = query[None] if tile.rows is None else query[tile.rows]
+    rows, queries = selected.shape[1], selected.shape[3]
+    selected = selected.transpose(1, 2).reshape(prompts * heads, rows * queries, size)
     reached = None
     if window is not None:
         position = (step.position[None] if tile.rows is None else step.position[tile.rows]) - tile.starts[:, None, None]
         groups = queries // position.shape[2]
         reached = (position - window)[:, :, None].expand(-1, -1, groups, -1).reshape(prompts, 1, rows * queries, 1)
     pieces = []
-    scores_at_once = _SCORES if asked.device.type == "cpu" else _SCORES_ON_DEVICE
+    scores_at_once = _SCORES if selected.device.type == "cpu" else _SCORES_ON_DEVICE
     most = max(scores_at_once // (prompts * heads * width), 16)
     for start in range(0, rows * queries, most):
-        scores = wide(torch.bmm(asked[:, start : start + most], keys))
+        scores = wide(torch.bmm(selected[:, start : start + most], keys))
         if tile.hidden is not None or reached is not None:
             shaped = scores.view(prompts, heads, -1, width)
             if tile.hidden is not None:
                 shaped.masked_fill_(tile.hidden[:, None, None], -torch.inf)
             if reached is not None:
-                seen = torch.arange(width, device=query.device) <= reached[:, :, start : start + most]
-                shaped.masked_fill_(seen, -torch.inf)
+                outside = torch.arange(width, device=query.device) <= reached[:, :, start : start + most]
+                shaped.masked_fill_(outside, -torch.inf)
         top, total, weights = weighted(scores)
         pieces.append((top, total, torch.bmm(weights.to(values.dtype), values).to(scores.dtype)))
     whole = pieces[0] if len(pieces) == 1 else [torch.cat(tensors, dim=1) for tensors in zip(*pieces, strict=True)]

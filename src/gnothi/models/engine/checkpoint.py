@@ -37,10 +37,10 @@ _STATE = re.compile(rf"(^|[._])({_QUANTISED})$")
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What transformers tells of a loading: names of weights, and of those in another shape that of the files, then ours."""
+    """What transformers reports of a loading: names of weights, reshaped ones with the shape in the files, then ours."""
 
     missing: Collection[str]
-    left_over: Collection[str]
+    unexpected: Collection[str]
     reshaped: Collection[tuple[str, tuple[int, ...], tuple[int, ...]]]
 
     def check(self, model: Any, name: str, base: str = "") -> list[str]:
@@ -50,50 +50,50 @@ class Loading:
         taken out of it since need no weights. ``base`` is what ``name`` is an adapter of."""
         quantised = getattr(model.config, "quantization_config", None) is not None
         missing = sorted(key for key in self.missing if _is_there(model, key) and not _EARLIER.search(key))
-        left = sorted(
+        extra = sorted(
             key
-            for key in self.left_over
+            for key in self.unexpected
             if not (_EARLIER.search(key) or _OTHERS.search(key) or (quantised and _STATE.search(key)))
         )
         reshaped = sorted(one for one in self.reshaped if _is_there(model, one[0]))
-        said = []
+        problems = []
         if missing:
-            said.append(f"lacks {listed(missing)}, in whose place the library would put random numbers")
+            problems.append(f"lacks {listed(missing)}, in whose place the library would put random numbers")
         if reshaped:
             shapes = [f"{key} ({_shape(theirs)}, expected {_shape(ours)})" for key, theirs, ours in reshaped]
-            said.append(f"has {listed(shapes)} in another shape than the configuration tells")
-        if left:
-            said.append(f"holds {listed(left)}, for which the model of its configuration has no place")
-        if said:
+            problems.append(f"has {listed(shapes)} in another shape than the configuration tells")
+        if extra:
+            problems.append(f"holds {listed(extra)}, for which the model of its configuration has no place")
+        if problems:
             whose = f"the adapter's base is {base}, whose" if base else "its"
             remedy = "Copy or download the model again, all files of one version."
-            if left and not missing and not reshaped:
+            if extra and not missing and not reshaped:
                 remedy += (
                     " If it is meant so, load it with transformers and save it anew (save_pretrained): that leaves them out."
                 )
             raise ModelUnavailable(
-                f"cannot load model {name!r}: {whose} checkpoint {'; it '.join(said)}. "
+                f"cannot load model {name!r}: {whose} checkpoint {'; it '.join(problems)}. "
                 f"Expected the weights of a {type(model).__name__}, each once. {remedy}"
             )
-        return sorted(key for key in self.left_over if _OTHERS.search(key))
+        return sorted(key for key in self.unexpected if _OTHERS.search(key))
 
 
 def read(kind: Any, source: str, arguments: Mapping[str, Any]) -> tuple[Any, Loading]:
-    """The model of a class ``kind`` of transformers in a folder or on the hub, and what its loading told."""
-    with reports() as told:
+    """The model of a class ``kind`` of transformers in a folder or on the hub, and the report of its loading."""
+    with reports() as messages:
         try:
-            model, found = kind.from_pretrained(source, output_loading_info=True, ignore_mismatched_sizes=True, **arguments)
+            model, info = kind.from_pretrained(source, output_loading_info=True, ignore_mismatched_sizes=True, **arguments)
         except RuntimeError as error:
             # The library says no more than that it has printed a report.
-            parts = _PARTS.findall(told[-1]) if told else []
+            parts = _PARTS.findall(messages[-1]) if messages else []
             if not parts:
                 raise
-            why = _WHY.findall(told[-1])[-1:]
+            why = _WHY.findall(messages[-1])[-1:]
             raise RuntimeError(
                 f"its checkpoint holds {listed(parts)} in parts that do not fit together ({', '.join(why)}). "
                 "Copy or download it again."
             ) from error
-    return model, Loading(found["missing_keys"], found["unexpected_keys"], found["mismatched_keys"])
+    return model, Loading(info["missing_keys"], info["unexpected_keys"], info["mismatched_keys"])
 
 
 def damaged(folder: Path) -> str:

@@ -92,7 +92,7 @@ def _on_device(
         else:
             candidates = torch.arange(logits.shape[1], device=logits.device).expand_as(chosen)
         places = sampling.draw(chosen.cpu().numpy(), temperature[one], top_k[one], top_p[one], uniform[drawn], source)
-        found = candidates[torch.from_numpy(source).to(logits.device), torch.from_numpy(places).to(logits.device)]
-        picked[torch.from_numpy(drawn).to(logits.device)] = found
+        ids = candidates[torch.from_numpy(source).to(logits.device), torch.from_numpy(places).to(logits.device)]
+        picked[torch.from_numpy(drawn).to(logits.device)] = ids
     logprobs = logits[rows, picked] - sums[rows]
     return Choice(picked.cpu().numpy(), logprobs.double().cpu().numpy(), sums[rows].double().cpu().numpy())

@@ -49,15 +49,15 @@ def texts_for(config: Any, vocabulary: int) -> Texts:
 
 
 def _special(settings: Mapping[str, Any]) -> list[int]:
-    found: list[int] = []
+    tokens: list[int] = []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            found += _special(value)
+            tokens += _special(value)
         elif "token" in str(key) and isinstance(value, int):
-            found.append(value)
+            tokens.append(value)
         elif "token" in str(key) and isinstance(value, list):
-            found += [one for one in value if isinstance(one, int)]
-    return found
+            tokens += [one for one in value if isinstance(one, int)]
+    return tokens
 
 
 @dataclass
@@ -147,8 +147,8 @@ def _read_alone(network: Network, path: DecodePath, texts: Texts, reference: Ref
     """Prompts without a cache, side by side where that is the path's way."""
     prompts, most = texts.prompts, sum(map(len, texts.prompts)) * 2 if path.together else 0
     if not reference.states:
-        for found, logits in network.ahead(prompts, most):
-            reference.ends(logits, {}, [(place == 0, len(prompts[place]) - 1) for place in found])
-    for found, states in network.ends(prompts, most) if reference.states else ():
+        for places, logits in network.ahead(prompts, most):
+            reference.ends(logits, {}, [(place == 0, len(prompts[place]) - 1) for place in places])
+    for places, states in network.ends(prompts, most) if reference.states else ():
         for hook, expected in reference.states.items():
-            reference.same(states[hook], torch.stack([expected[place][len(prompts[place]) - 1] for place in found]))
+            reference.same(states[hook], torch.stack([expected[place][len(prompts[place]) - 1] for place in places]))

@@ -94,8 +94,8 @@ class Continuations:
         rows, heads, groups, _ = query.shape
         keys = [block[:rows] for block in self._keys[layer][: self._reached]]
         values = [block[:rows] for block in self._values[layer][: self._reached]]
-        asked = query.flatten(0, 1)
-        products = [torch.bmm(asked, block.flatten(0, 1).transpose(1, 2)) for block in keys]
+        flat = query.flatten(0, 1)
+        products = [torch.bmm(flat, block.flatten(0, 1).transpose(1, 2)) for block in keys]
         scores = wide(products[0] if len(products) == 1 else torch.cat(products, dim=2)).view(rows, heads, groups, -1)
         scores.masked_fill_(self._future, -torch.inf)
         if window is not None:

@@ -53,7 +53,7 @@ class EncoderDecoder(InStep):
         read = self._encode(prompts)
         cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
         self._running = (read, cache)
-        return self._decode(read, self._begun(len(prompts)), cache)[:, -1], {}
+        return self._decode(read, self._starts(len(prompts)), cache)[:, -1], {}
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
         assert self._running is not None
@@ -92,31 +92,31 @@ class EncoderDecoder(InStep):
         """Logits (rows, tokens, vocabulary) after each of ``tokens`` (rows, tokens); ``cache`` grows by them."""
         from transformers.modeling_outputs import BaseModelOutput
 
-        given = {} if cache is None else {str(self._network.cache_name): cache}
+        arguments = {} if cache is None else {str(self._network.cache_name): cache}
         encoded = BaseModelOutput(last_hidden_state=read.states)
         logits: Tensor = self._model(
             encoder_outputs=encoded,
             attention_mask=read.mask,
             decoder_input_ids=tokens,
             use_cache=cache is not None,
-            **given,
+            **arguments,
         ).logits
         return logits
 
-    def _begun(self, rows: int) -> Tensor:
+    def _starts(self, rows: int) -> Tensor:
         return torch.tensor([self._start] * rows, device=self._device)
 
     def first(self, read: _Read) -> Tensor:
         """Logits (prompts, vocabulary) of the first token of a reply."""
-        return self._decode(read, self._begun(len(read.states)))[:, -1]
+        return self._decode(read, self._starts(len(read.states)))[:, -1]
 
     def following(self, read: _Read, tokens: Sequence[Sequence[int]]) -> list[Tensor]:
         """Logits after each of ``tokens[i]``, (tokens, vocabulary), said after prompt i."""
         width = max(map(len, tokens))
         # Padding on the right: what follows a continuation's last token cannot be seen by it.
-        said = [[*self._start, *row, *[self._pad] * (width - len(row))] for row in tokens]
-        logits = self._decode(read, torch.tensor(said, device=self._device))[:, len(self._start) :]
-        return [row[: len(given)] for row, given in zip(logits, tokens, strict=True)]
+        inputs = [[*self._start, *row, *[self._pad] * (width - len(row))] for row in tokens]
+        logits = self._decode(read, torch.tensor(inputs, device=self._device))[:, len(self._start) :]
+        return [row[: len(reply)] for row, reply in zip(logits, tokens, strict=True)]
 
 
 class Reading:

@@ -174,8 +174,8 @@ class Engine:
                 # A first answer shows that all is well: what comes after it hardly keeps it waiting.
                 hurried = len(self._rows) and not self._answered
                 self._network.piece = max(whole // _FIRST_SHARE, 1) if hurried else whole
-                left = read + self._network.piece - self._network.read_tokens
-                if left <= 0 or (self._coming is None and not self._begin(left)):
+                room = read + self._network.piece - self._network.read_tokens
+                if room <= 0 or (self._coming is None and not self._begin(room)):
                     return
                 self._read_on()
         finally:
@@ -341,19 +341,19 @@ class Engine:
     def _outgrown(self, active: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of these samples have just become long texts, for which the model has other frequencies: they begin again."""
         rows, frequencies = self._rows, self._network.frequencies
-        found = np.zeros(len(active), np.bool_)
+        outgrown = np.zeros(len(active), np.bool_)
         if frequencies.limit is None or frequencies.long:
-            return found
+            return outgrown
         again: dict[Task, list[int]] = {}
         for place, row in enumerate(active.tolist()):
             task = rows.tasks[row]
             if frequencies.is_long(len(task.prompt) + int(rows.count[row])):
-                found[place] = True
+                outgrown[place] = True
                 again.setdefault(task, []).append(int(rows.sample[row]))
         for task, samples in again.items():
             task.outgrown.update(samples)
             self._wait(task, samples)
-        return found
+        return outgrown
 
     def _is_unsettled(self, task: Task, sample: int, count: int) -> bool:
         """Whether it outgrew the length of short texts as one of these, and as a long one ends before."""
@@ -391,15 +391,15 @@ class Engine:
     def _record_states(self, over: NDArray[np.int64], position: Position, first: int, states: Captured) -> None:
         """Take the states at which samples stand, those of this position, and hand over the tasks this completes."""
         rows, tasks = self._rows, self._rows.tasks
-        found: dict[StateHook, list[tuple[int, int]]] = {}
+        by_hook: dict[StateHook, list[tuple[int, int]]] = {}
         for row in over.tolist():
             for number, spec in enumerate(tasks[row].request.hidden):
                 if spec.position == position:
-                    found.setdefault(tasks[row].hooks[number], []).append((row, number))
-        for hook, mine in found.items():
-            branches, of_sample = np.unique(rows.branch[[row for row, _ in mine]] - first, return_inverse=True)
+                    by_hook.setdefault(tasks[row].hooks[number], []).append((row, number))
+        for hook, samples in by_hook.items():
+            branches, of_sample = np.unique(rows.branch[[row for row, _ in samples]] - first, return_inverse=True)
             values = states[hook][torch.from_numpy(branches).to(states[hook].device)].float().cpu().numpy()
-            for (row, number), place in zip(mine, of_sample.tolist(), strict=True):
+            for (row, number), place in zip(samples, of_sample.tolist(), strict=True):
                 tasks[row].states[number][int(rows.sample[row])] = values[place]
         for task in {id(tasks[row]): tasks[row] for row in over.tolist()}.values():
             task.finish()

@@ -112,9 +112,9 @@ class Forked(DecodePath):
         return logits[:, -1], {hook: state[:, -1] for hook, state in states.items()}
 
     def keep(self, rows: Tensor) -> None:
-        kept = rows.cpu().numpy()
-        self._own.keep(kept)
-        self._of_row = self._of_row[kept]
+        indices = rows.cpu().numpy()
+        self._own.keep(indices)
+        self._of_row = self._of_row[indices]
         self._release()
 
     def read(self, prompts: Sequence[tuple[int, ...]]) -> Reading:
@@ -123,8 +123,8 @@ class Forked(DecodePath):
     def ahead(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Tensor]]:
         """What many of the prompts begin with is read once and kept; nothing else is."""
         short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
-        for found, logits in self._network.ahead([prompts[place] for place in short], tokens):
-            yield [short[at] for at in found], logits
+        for chunk, logits in self._network.ahead([prompts[place] for place in short], tokens):
+            yield [short[at] for at in chunk], logits
         places: dict[tuple[int, ...], list[int]] = {}
         for place, prompt in enumerate(prompts):
             if self._keeps(prompt):
@@ -145,11 +145,11 @@ class Forked(DecodePath):
     def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:
         """Long prompts are read whole, and kept for what begins like them; short ones no deeper than the states are."""
         short = [place for place, prompt in enumerate(prompts) if not self._keeps(prompt)]
-        for found, states in self._network.ends([prompts[place] for place in short], tokens):
-            yield [short[at] for at in found], states
+        for chunk, states in self._network.ends([prompts[place] for place in short], tokens):
+            yield [short[at] for at in chunk], states
         long = [place for place, prompt in enumerate(prompts) if self._keeps(prompt)]
-        for found in by_length([len(prompts[place]) for place in long], tokens):
-            chunk = [long[at] for at in found]
+        for batch in by_length([len(prompts[place]) for place in long], tokens):
+            chunk = [long[at] for at in batch]
             cached_prompts = run_to_end(self._hold([prompts[place] for place in chunk]))
             yield (
                 chunk,
@@ -210,11 +210,11 @@ class Forked(DecodePath):
 
     def _hold(self, prompts: Sequence[tuple[int, ...]]) -> PrefillSteps[list[CachedPrompt]]:
         wanted = self._network.wanted
-        known = {prompt for prompt in prompts if (cached := self._cached.get(prompt)) and cached.tells(wanted)}
+        known = {prompt for prompt in prompts if (cached := self._cached.get(prompt)) and cached.covers(wanted)}
         for fresh, begun in self._in_turn([prompt for prompt in dict.fromkeys(prompts) if prompt not in known]):
             yield from self._read_whole(fresh)
             yield from self._read_rest(begun)
-        if not all(self._cached[prompt].tells(wanted) for prompt in prompts):  # read again meanwhile, for other states
+        if not all(self._cached[prompt].covers(wanted) for prompt in prompts):  # read again meanwhile, for other states
             return (yield from self._hold(prompts))
         return [self._cached[prompt] for prompt in prompts]
 
@@ -229,14 +229,14 @@ class Forked(DecodePath):
             begun: list[_Begun] = []
             later: list[tuple[int, ...]] = []
             for prompt in waiting:
-                found = self._beginning(prompt)
-                start = prompt[: sum(segment.length for segment in found) + self._shortest]
+                segments = self._beginning(prompt)
+                start = prompt[: sum(segment.length for segment in segments) + self._shortest]
                 if self._prefixes.budget and start in beginnings:
                     later.append(prompt)
                     continue
                 beginnings.add(start)
-                if found:
-                    begun.append((prompt, found))
+                if segments:
+                    begun.append((prompt, segments))
                 else:
                     fresh.append(prompt)
             yield fresh, begun
@@ -269,11 +269,11 @@ class Forked(DecodePath):
                 values = [layer.values[row, :, -length:] for layer in cache.layers]
                 segment = Segment(keys, values, 0, length)
                 # A view would keep the whole group's memory.
-                kept = segment if len(group) == 1 else segment.clone() if self._keeps(prompt) else None
-                if kept is not None and self._keeps(prompt):
-                    self._prefixes.add(prompt, kept)
-                if kept is not None and length >= self._trunk:
-                    cached = self._register(prompt, (kept,))
+                own = segment if len(group) == 1 else segment.clone() if self._keeps(prompt) else None
+                if own is not None and self._keeps(prompt):
+                    self._prefixes.add(prompt, own)
+                if own is not None and length >= self._trunk:
+                    cached = self._register(prompt, (own,))
                 else:
                     cached = self._register(prompt)
                     self._pools[pool_width(length)].append(cached, keys, values)
@@ -283,12 +283,12 @@ class Forked(DecodePath):
     def _read_rest(self, begun: Sequence[_Begun]) -> PrefillSteps[None]:
         """Prompts whose beginnings are held, those with rests of similar length together."""
         by_width: dict[int, list[tuple[CachedPrompt, int]]] = {}
-        for prompt, found in begun:
-            long = [number for number, segment in enumerate(found, start=1) if segment.length >= self._trunk]
-            trunk = found[: long[-1] if long else 0]
+        for prompt, segments in begun:
+            long = [number for number, segment in enumerate(segments, start=1) if segment.length >= self._trunk]
+            trunk = segments[: long[-1] if long else 0]
             cached = self._register(prompt, trunk)
             assert cached.pool is not None
-            for segment in found[len(trunk) :]:
+            for segment in segments[len(trunk) :]:
                 cached.pool.append(cached, segment.keys, segment.values)
             self.reused_tokens += cached.read
             by_width.setdefault(pool_width(len(prompt) - cached.read), []).append((cached, cached.read))
@@ -381,14 +381,14 @@ def _spread(
 def _common_trunks(begun: Sequence[_Begun]) -> Iterator[_Begun]:
     """Prompts with as much of their beginnings as is worth a product of its own: a short piece that few share is sooner read
     again."""
-    users = Counter(id(segment) for _, found in begun for segment in found)
-    for prompt, found in begun:
+    users = Counter(id(segment) for _, segments in begun for segment in segments)
+    for prompt, segments in begun:
         worth = [
             number
-            for number, segment in enumerate(found, start=1)
+            for number, segment in enumerate(segments, start=1)
             if segment.length >= SHORTEST_PREFIX or 2 * users[id(segment)] >= len(begun)
         ]
-        yield prompt, found[: worth[-1] if worth else 0]
+        yield prompt, segments[: worth[-1] if worth else 0]
 
 
 def _end(trunk: Sequence[Segment]) -> int:

@@ -24,8 +24,8 @@ class Frequencies:
         self.long = False
         self.limit: int | None = None
         limits = sorted(set(_limits(getattr(model, "config", None))))
-        found: Iterator[Any] = model.modules()
-        for module in found if limits else ():
+        modules: Iterator[Any] = model.modules()
+        for module in modules if limits else ():
             if "rotary" not in type(module).__name__.lower():
                 continue
             if hasattr(module, "by_length"):  # the model was another backend's before
@@ -50,11 +50,11 @@ class Frequencies:
 
 def _limits(config: Any) -> Iterator[int]:
     """Every original length that a configuration names, nested ones included."""
-    found = config.to_dict() if hasattr(config, "to_dict") else {}
-    waiting = [found]
+    settings = config.to_dict() if hasattr(config, "to_dict") else {}
+    waiting = [settings]
     while waiting:
-        one = waiting.pop()
-        for key, value in one.items():
+        values = waiting.pop()
+        for key, value in values.items():
             if isinstance(value, dict):
                 waiting.append(value)
             elif key == _NAME and isinstance(value, int) and value > 1:

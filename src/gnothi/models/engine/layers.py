@@ -12,7 +12,7 @@ from torch import nn
 # Numbers of windows and chunks by name, and what is called alike and is none.
 _WINDOW = re.compile(r"window|chunk|local_attention|index_topk|sparse_topk")
 _NO_WINDOW = re.compile(r"layers|pattern|type|token|idx|interleave|freq|mask")
-# Attributes that tell a layer's place, not its kind.
+# Attributes of a layer's place, not of its kind.
 _PLACE = re.compile(r"idx|index|layer_id|layer_number|layer_num|depth")
 
 
@@ -30,7 +30,7 @@ def kinds(layers: Sequence[nn.Module], config: Any) -> list[int]:
 
 def _kind(layer: nn.Module) -> tuple[str, ...]:
     # A layer's own fractions may grow with its depth and scale what it adds.
-    told: list[Any] = [sorted((key, value) for key, value in vars(layer).items() if isinstance(value, float))]
+    features: list[Any] = [sorted((key, value) for key, value in vars(layer).items() if isinstance(value, float))]
     for name, module in layer.named_modules():
         settings = tuple(
             (key, value)
@@ -38,14 +38,14 @@ def _kind(layer: nn.Module) -> tuple[str, ...]:
             if not key.startswith("_") and isinstance(value, bool | int | str) and not _PLACE.search(key)
         )
         shapes = tuple((key, tuple(one.shape)) for key, one in module.named_parameters(recurse=False))
-        told.append((name, type(module).__qualname__, settings, shapes))
-    return tuple(map(str, told))
+        features.append((name, type(module).__qualname__, settings, shapes))
+    return tuple(map(str, features))
 
 
 @contextmanager
 def small_windows(model: nn.Module, tokens: int) -> Iterator[list[int]]:
     """Inside, windows and chunks of attention are ``tokens`` long, so that short texts go beyond them. The lengths they had."""
-    found: set[int] = set()
+    lengths: set[int] = set()
     changed: list[tuple[Any, str, Any]] = []
     for owner in (*_configurations(getattr(model, "config", None)), *model.modules()):
         for name, value in list(vars(owner).items()):
@@ -57,9 +57,9 @@ def small_windows(model: nn.Module, tokens: int) -> Iterator[list[int]]:
             with suppress(Exception):  # a configuration may refuse what it did not expect: then it stays as it is
                 setattr(owner, name, small)
                 changed.append((owner, name, value))
-                found |= set(value) if isinstance(value, list | tuple) else {value}
+                lengths |= set(value) if isinstance(value, list | tuple) else {value}
     try:
-        yield sorted(one for one in found if isinstance(one, int) and one > tokens)
+        yield sorted(one for one in lengths if isinstance(one, int) and one > tokens)
     finally:
         for owner, name, value in reversed(changed):
             setattr(owner, name, value)

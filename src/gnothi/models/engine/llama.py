@@ -89,8 +89,8 @@ class SelfAttention(nn.Module):
         else:
             causal = query.shape[2] > 1 and mask is None
             mixed = functional.scaled_dot_product_attention(query, keys, values, mask, 0.0, causal, scale=scale).transpose(1, 2)
-        found: Tensor = self.o_proj(mixed.reshape(*states.shape[:-1], -1))
-        return found
+        output: Tensor = self.o_proj(mixed.reshape(*states.shape[:-1], -1))
+        return output
 
 
 def _turned(states: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
@@ -106,8 +106,8 @@ class FeedForward(nn.Module):
         self.down_proj = nn.Linear(inner, outer, bias=bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        found: Tensor = self.down_proj(functional.silu(self.gate_proj(states)) * self.up_proj(states))
-        return found
+        output: Tensor = self.down_proj(functional.silu(self.gate_proj(states)) * self.up_proj(states))
+        return output
 
 
 class Layer(nn.Module):
@@ -128,8 +128,8 @@ class Decoder(nn.Module):
         # One that is given its weights draws none, for which torch would import its compiler. Not frozen: torch chooses a
         # product by that.
         weights = torch.empty(config.vocab_size, config.hidden_size)
-        given: Any = nn.Embedding.from_pretrained
-        self.embed_tokens: nn.Embedding = given(weights, freeze=False)
+        from_weights: Any = nn.Embedding.from_pretrained
+        self.embed_tokens: nn.Embedding = from_weights(weights, freeze=False)
         self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_hidden_layers))
         self.norm = Norm(config)
 
@@ -190,8 +190,8 @@ def _mask(cache: Grown | None, mask: Tensor | None, fed: int) -> Tensor | None:
     padded = mask is not None and not bool(mask.all())
     if not padded and (fed == 1 or not before):
         return None
-    seen = torch.ones(fed, before + fed, dtype=torch.bool).tril(before)[None, None]
-    return seen & mask[:, None, None].bool() if mask is not None and padded else seen
+    visible = torch.ones(fed, before + fed, dtype=torch.bool).tril(before)[None, None]
+    return visible & mask[:, None, None].bool() if mask is not None and padded else visible
 
 
 class Tokens:
@@ -201,9 +201,9 @@ class Tokens:
         from tokenizers import Tokenizer
 
         self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        told = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+        settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
         self.pad_token_id, self.bos_token_id, self.eos_token_id = (
-            self.backend_tokenizer.token_to_id(told[f"{name}_token"]) for name in ("pad", "bos", "eos")
+            self.backend_tokenizer.token_to_id(settings[f"{name}_token"]) for name in ("pad", "bos", "eos")
         )
         self.added_tokens_decoder = self.backend_tokenizer.get_added_tokens_decoder()
 
@@ -214,8 +214,8 @@ class Tokens:
         return {str(token): number for number, token in self.added_tokens_decoder.items()}
 
     def __call__(self, texts: Sequence[str], *, add_special_tokens: bool, **_: Any) -> dict[str, list[list[int]]]:
-        found = self.backend_tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
-        return {"input_ids": [one.ids for one in found]}
+        encodings = self.backend_tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
+        return {"input_ids": [encoding.ids for encoding in encodings]}
 
 
 def load(folder: Path) -> tuple[LlamaForCausalLM, Tokens]:

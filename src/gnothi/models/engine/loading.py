@@ -95,8 +95,8 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
             if not (place.folder or place.gguf) and (found := adapters.on_the_hub(place.source)):
                 place = locate(str(found), name)
             source = (locate(place.base, name) if place.base else place).ready(name)
-            spoken = place.source if place.base and adapters.has_tokenizer(Path(place.source)) else source
-            tokenizer = AutoTokenizer.from_pretrained(spoken, trust_remote_code=False)
+            tokenizer_source = place.source if place.base and adapters.has_tokenizer(Path(place.source)) else source
+            tokenizer = AutoTokenizer.from_pretrained(tokenizer_source, trust_remote_code=False)
             if not isinstance(tokenizer.model_max_length, int | float):
                 raise TypeError(f"model_max_length of its tokenizer is {tokenizer.model_max_length!r:.40}, no number.")
             config = AutoConfig.from_pretrained(source, trust_remote_code=False)
@@ -173,14 +173,14 @@ def auto_class(config: Any) -> Any:
 
 
 def unloadable(name: str, error: Exception, place: Place) -> ModelUnavailable:
-    """What a user is told of whatever a library raised."""
+    """The error for whatever a library raised."""
     from gnothi.models.engine.checkpoint import damaged
 
     again = " `gnothi cache --clear` has the GGUF file read again." if place.gguf else ""
-    said = reason(error).rstrip(".")
+    cause = reason(error).rstrip(".")
     if place.folder and (file := damaged(place.folder)):
-        said = f"{file} is damaged or not complete ({said}). Copy or download it again"
-    return ModelUnavailable(f"cannot load model {name!r}: {said}.{again} {EXPECTED}")
+        cause = f"{file} is damaged or not complete ({cause}). Copy or download it again"
+    return ModelUnavailable(f"cannot load model {name!r}: {cause}.{again} {EXPECTED}")
 
 
 def generation_config(source: str, *, here: bool = False) -> Any:
@@ -201,12 +201,12 @@ def generation_config(source: str, *, here: bool = False) -> Any:
 
 def warn_of_habits(name: str, config: Any) -> None:
     """Say once what a model's generation settings ask for that is not followed."""
-    if asked := alters(config):
+    if changes := alters(config):
         log.warning(
             "%s: its generation_config asks for %s, which is not followed: answers and log-probabilities are those of the "
             "model itself. They may differ from another program's.",
             name,
-            asked,
+            changes,
         )
 
 
@@ -245,14 +245,14 @@ def declared(folder: Path | None) -> Declaration:
     if not path.is_file():
         return Declaration()
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-        renderer = given.get("renderer")
-        thresholds = {str(signal): float(value) for signal, value in given.get("thresholds", {}).items()}
-        tasks = frozenset(map(str, given["tasks"])) if given.get("tasks") is not None else None
-        shown = str(given.get("demonstrations", "default"))
+        data = json.loads(path.read_text(encoding="utf-8"))
+        renderer = data.get("renderer")
+        thresholds = {str(signal): float(value) for signal, value in data.get("thresholds", {}).items()}
+        tasks = frozenset(map(str, data["tasks"])) if data.get("tasks") is not None else None
+        demonstrations = str(data.get("demonstrations", "default"))
     except (ValueError, TypeError, AttributeError) as error:
         expected = '{"renderer": "tagged", "thresholds": {"gram": -6.0}}'
         raise ModelUnavailable(f"cannot read {path}: expected JSON like {expected}, got: {error}.") from error
-    shown = str(folder / shown) if (folder / shown).is_file() else shown
+    demonstrations = str(folder / demonstrations) if (folder / demonstrations).is_file() else demonstrations
     renderer = renderer if renderer is None else str(renderer)
-    return Declaration(renderer, thresholds, tasks, str(given.get("trained", "")), shown, given.get("world"))
+    return Declaration(renderer, thresholds, tasks, str(data.get("trained", "")), demonstrations, data.get("world"))

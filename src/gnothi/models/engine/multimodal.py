@@ -30,8 +30,8 @@ def template(source: str) -> str | None:
 
     library: Any = hub
     file = library.cached_file(source, "chat_template.json", _raise_exceptions_for_missing_entries=False)
-    found = json.loads(Path(file).read_text(encoding="utf-8"))["chat_template"] if file else None
-    return None if found is None else str(found)
+    text = json.loads(Path(file).read_text(encoding="utf-8"))["chat_template"] if file else None
+    return None if text is None else str(text)
 
 
 def keep_text(model: Any, name: str) -> list[str]:
@@ -41,7 +41,7 @@ def keep_text(model: Any, name: str) -> list[str]:
     ran: set[nn.Module] = set()
     hooks = [one.register_forward_pre_hook(lambda module, _: ran.add(module)) for one in model.modules()]
     try:
-        said = ReferenceLogits(model)
+        reference = ReferenceLogits(model)
     except Exception as error:
         raise ModelUnavailable(
             f"cannot load model {name!r}: a {type(model).__name__} does not reply to text alone ({type(error).__name__}: "
@@ -50,7 +50,7 @@ def keep_text(model: Any, name: str) -> list[str]:
     finally:
         for hook in hooks:
             hook.remove()
-    if not said.same(tokens=TOKENS // 2):
+    if not reference.same(tokens=TOKENS // 2):
         raise ModelUnavailable(
             f"cannot load model {name!r}: a {type(model).__name__} reads a text in both directions, so a word has "
             "no probability given only the words before it. Expected a language model that reads from left to right."
@@ -58,7 +58,7 @@ def keep_text(model: Any, name: str) -> list[str]:
     beside = dict(_unused(model, ran))
     _put(model, {path: _Absent(model) for path in beside})
     try:
-        same = said.same()
+        same = reference.same()
     except Exception:  # noqa: BLE001 - such a model keeps its parts
         same = False
     if not same:

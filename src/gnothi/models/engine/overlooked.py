@@ -29,15 +29,15 @@ def settle(file: Path, model: Any, name: str) -> None:
     if (factors := tensors.pop(_FACTORS, None)) is not None and not all(one == 1 for one in factors.data.tolist()):
         _rope(model).update(_llama(factors.data.tolist(), model, name, file))
     layers = model.config.get_text_config().num_hidden_layers
-    left = [
+    unknown = [
         one for one in tensors if one.startswith("rope_") or ((of := re.match(r"blk\.(\d+)\.", one)) and int(of[1]) >= layers)
     ]
-    if not left:
+    if not unknown:
         held = sum(int(one.n_elements) for one in tensors.values())
         known = sum({id(one): one.numel() for one in model.state_dict(keep_vars=True).values()}.values())
-        left = [f"{held - known:,} numbers more than the model has"] if held > known else []
-    if left:
-        raise _refused(name, file, f"holds {listed(sorted(left))}")
+        unknown = [f"{held - known:,} numbers more than the model has"] if held > known else []
+    if unknown:
+        raise _refused(name, file, f"holds {listed(sorted(unknown))}")
 
 
 def _refused(name: str, file: Path, what: str) -> ModelUnavailable:
@@ -48,9 +48,9 @@ def _refused(name: str, file: Path, what: str) -> ModelUnavailable:
 
 
 def _rope(model: Any) -> dict[str, Any]:
-    """What the configuration says of positions, to be changed in place."""
-    told: dict[str, Any] = getattr(model.config.get_text_config(), "rope_parameters", None) or {}
-    return told
+    """The configuration's parameters of positions, to be changed in place."""
+    parameters: dict[str, Any] = getattr(model.config.get_text_config(), "rope_parameters", None) or {}
+    return parameters
 
 
 def _scaling(reader: Any) -> str:

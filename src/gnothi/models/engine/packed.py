@@ -100,11 +100,11 @@ def _agrees(linear: nn.Linear) -> bool:
     with torch.no_grad():
         expected = linear(rows)
         try:
-            given = Packed(linear)(rows)
+            output = Packed(linear)(rows)
         except (AttributeError, RuntimeError):
             return False
     close = _TOLERANCE[linear.weight.dtype]
-    return torch.allclose(given, expected, rtol=close, atol=close * float(expected.abs().max()))
+    return torch.allclose(output, expected, rtol=close, atol=close * float(expected.abs().max()))
 
 
 def _padded(rows: int) -> int:

@@ -145,9 +145,9 @@ class Network:
             if start:
                 yield
             end = min(start + width, tokens.shape[1])
-            part, seen = slice(start, end), None if mask is None else mask[:, :end]
+            part, visible = slice(start, end), None if mask is None else mask[:, :end]
             self._count(tokens[:, part], None if mask is None else mask[:, part])
-            logits, states = self.forward(tokens[:, part], position[:, part], cache, seen, last_only=True)
+            logits, states = self.forward(tokens[:, part], position[:, part], cache, visible, last_only=True)
         # Clones, so that a batch's full states and logits can be freed.
         return cache, mask, logits[:, -1].clone(), {hook: state[:, -1].clone() for hook, state in states.items()}
 

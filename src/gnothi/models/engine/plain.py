@@ -34,14 +34,14 @@ class Plain(DecodePath):
         return 0
 
     def admit(self, prompts: Sequence[Text]) -> PrefillSteps[tuple[Tensor, Captured]]:
-        found = []
+        ends = []
         for number, prompt in enumerate(prompts):
             if number:
                 yield
-            found.append(self._end(prompt))
+            ends.append(self._end(prompt))
             self._network.read_tokens += len(prompt)
         self._texts += prompts
-        return _stacked(found)
+        return _stacked(ends)
 
     def step(self, tokens: Tensor) -> tuple[Tensor, Captured]:
         self._texts = [(*text, token) for text, token in zip(self._texts, tokens.tolist(), strict=True)]
@@ -72,9 +72,9 @@ class Plain(DecodePath):
         return logits[:, -1].clone(), {hook: state[:, -1].clone() for hook, state in states.items()}
 
 
-def _stacked(found: Sequence[tuple[Tensor, Captured]]) -> tuple[Tensor, Captured]:
-    states = {hook: torch.cat([one[hook] for _, one in found]) for hook in found[0][1]}
-    return torch.cat([logits for logits, _ in found]), states
+def _stacked(ends: Sequence[tuple[Tensor, Captured]]) -> tuple[Tensor, Captured]:
+    states = {hook: torch.cat([one[hook] for _, one in ends]) for hook in ends[0][1]}
+    return torch.cat([logits for logits, _ in ends]), states
 
 
 class Reading:
@@ -86,8 +86,8 @@ class Reading:
         self.logits = torch.cat([network.plain(prompt)[0][:, -1] for prompt in prompts])
 
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
-        texts = [(*self._prompts[at], *said) for at, said in zip(index, tokens, strict=True)]
-        return [self._network.plain(text)[0][0, -len(said) :] for text, said in zip(texts, tokens, strict=True)]
+        texts = [(*self._prompts[at], *reply) for at, reply in zip(index, tokens, strict=True)]
+        return [self._network.plain(text)[0][0, -len(reply) :] for text, reply in zip(texts, tokens, strict=True)]
 
     def close(self) -> None:
         """Nothing outlives the object."""

@@ -73,23 +73,23 @@ class Prefixes:
         Whoever matches the same beginning is given the same pieces, so that they can be attended to together.
         """
         self._clock += 1
-        asked = np.asarray(tokens, np.int64)
-        node, at, found = self._root, 0, []
-        while at < len(asked) and (child := node.children.get(int(asked[at]))) is not None:
-            common = _common(child.tokens, asked[at:])
+        ids = np.asarray(tokens, np.int64)
+        node, at, segments = self._root, 0, []
+        while at < len(ids) and (child := node.children.get(int(ids[at]))) is not None:
+            common = _common(child.tokens, ids[at:])
             node = child if common == len(child.tokens) else self._split(child, common)
             node.used = self._clock
             at += common
             assert node.segment is not None
-            found.append(node.segment)
-        return tuple(found)
+            segments.append(node.segment)
+        return tuple(segments)
 
     def matched(self, tokens: Sequence[int]) -> int:
         """How many of the first tokens are held. Does not count as a use."""
-        asked = np.asarray(tokens, np.int64)
+        ids = np.asarray(tokens, np.int64)
         node, at = self._root, 0
-        while at < len(asked) and (child := node.children.get(int(asked[at]))) is not None:
-            common = _common(child.tokens, asked[at:])
+        while at < len(ids) and (child := node.children.get(int(ids[at]))) is not None:
+            common = _common(child.tokens, ids[at:])
             at += common
             if common < len(child.tokens):
                 break
@@ -103,19 +103,19 @@ class Prefixes:
         if not self.budget:
             return
         self._clock += 1
-        asked = np.asarray(tokens, np.int64)
+        ids = np.asarray(tokens, np.int64)
         node, at = self._root, 0
-        while at < len(asked) and (child := node.children.get(int(asked[at]))) is not None:
+        while at < len(ids) and (child := node.children.get(int(ids[at]))) is not None:
             child.used = self._clock
-            common = _common(child.tokens, asked[at:])
+            common = _common(child.tokens, ids[at:])
             at += common
-            if at == len(asked):
+            if at == len(ids):
                 return
             node = child if common == len(child.tokens) else self._split(child, common)
         if at < segment.start:
             return
         new = segment if at == segment.start else segment.part(at - segment.start, segment.length).clone()
-        node.children[int(asked[at])] = _Node(asked[at:].copy(), new, node, used=self._clock)
+        node.children[int(ids[at])] = _Node(ids[at:].copy(), new, node, used=self._clock)
         self.bytes += new.bytes
 
     def shrink(self) -> None:
@@ -151,13 +151,13 @@ class Prefixes:
         return above
 
     def _nodes(self) -> list[_Node]:
-        found: list[_Node] = []
+        nodes: list[_Node] = []
         waiting = list(self._root.children.values())
         while waiting:
             node = waiting.pop()
-            found.append(node)
+            nodes.append(node)
             waiting += node.children.values()
-        return found
+        return nodes
 
 
 def _common(first: Tokens, second: Tokens) -> int:

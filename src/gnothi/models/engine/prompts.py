@@ -47,7 +47,7 @@ class CachedPrompt:
     def read(self) -> int:
         return self.stem + self.tail
 
-    def tells(self, wanted: Set[StateHook]) -> bool:
+    def covers(self, wanted: Set[StateHook]) -> bool:
         """Whether it was read to its end, and these states there are known."""
         return self.logits is not None and wanted <= self.states.keys()
 

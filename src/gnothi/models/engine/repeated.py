@@ -87,14 +87,14 @@ class Reading:
     def follow(self, index: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Tensor]:
         if len(self._groups) == 1:
             return self._groups[0].follow(index, tokens)
-        found: list[Tensor] = [self.logits] * len(index)
+        results: list[Tensor] = [self.logits] * len(index)
         for number, group in enumerate(self._groups):
             places = [place for place, at in enumerate(index) if at == number]
             if places:
                 followed = group.follow([0] * len(places), [tokens[place] for place in places])
                 for place, logits in zip(places, followed, strict=True):
-                    found[place] = logits
-        return found
+                    results[place] = logits
+        return results
 
     def close(self) -> None:
         """Nothing outlives the object."""
@@ -114,18 +114,18 @@ class _Group:
         width = max(map(len, tokens))
         # Padding on the right: what follows a continuation's last token cannot be seen by it.
         fed = torch.tensor([[*row, *[0] * (width - len(row))] for row in tokens], device=device)
-        seen = torch.cat([self._mask[chosen], self._mask.new_ones(fed.shape)], dim=1) if self._mask is not None else None
+        mask = torch.cat([self._mask[chosen], self._mask.new_ones(fed.shape)], dim=1) if self._mask is not None else None
         position = self._lengths[chosen][:, None] + torch.arange(width, device=device)
-        cache, before = _selected(self._cache, chosen), 0 if seen is None else seen.shape[1] - width
+        cache, before = _selected(self._cache, chosen), 0 if mask is None else mask.shape[1] - width
         parts = [slice(0, width)] if self._several else [slice(at, at + 1) for at in range(width)]
         passed = [
             self._network.forward(
-                fed[:, part], position[:, part], cache, None if seen is None else seen[:, : before + part.stop]
+                fed[:, part], position[:, part], cache, None if mask is None else mask[:, : before + part.stop]
             )[0]
             for part in parts
         ]
         logits = passed[0] if len(passed) == 1 else torch.cat(passed, dim=1)
-        return [row[: len(given)] for row, given in zip(logits, tokens, strict=True)]
+        return [row[: len(reply)] for row, reply in zip(logits, tokens, strict=True)]
 
 
 def _selected(cache: Any, index: Tensor) -> Any:

@@ -55,8 +55,8 @@ class Task:
     def finish(self) -> None:
         """Hand over the result when every sample is there."""
         n = self.request.n
-        if len(self.generations) == n and all(len(found) == n for found in self.states):
-            states = tuple(np.stack([found[i] for i in range(n)]) for found in self.states)
+        if len(self.generations) == n and all(len(by_sample) == n for by_sample in self.states):
+            states = tuple(np.stack([by_sample[i] for i in range(n)]) for by_sample in self.states)
             self.job.finish(Samples(tuple(self.generations[i] for i in range(n)), states))
 
 

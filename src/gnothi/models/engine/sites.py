@@ -1,4 +1,4 @@
-"""What the feed-forward part of a decoder layer adds to the residual stream: which modules say it, and whether they do.
+"""What the feed-forward part of a decoder layer adds to the residual stream: the modules that give it, and a check of them.
 
 A layer is run once as it is and once with those modules silent. The difference is what they add: it has to be their outputs,
 each times a constant. What is then left, the layer's output less its input and that, has to be what the layer's other modules
@@ -31,8 +31,8 @@ _SMALL = 0.05
 
 def parts_of(layer: nn.Module) -> Parts | str:
     """By their names: what comes last of the feed-forward part, as it is added. A reason where there is nothing."""
-    found = next(iter(_choices(layer)), ())
-    return tuple((name, 1.0) for name in found) or _NAMELESS
+    names = next(iter(_choices(layer)), ())
+    return tuple((name, 1.0) for name in names) or _NAMELESS
 
 
 def _choices(layer: nn.Module) -> Iterator[tuple[str, ...]]:
@@ -50,12 +50,12 @@ def checked(layer: nn.Module, arguments: Sequence[Any], keywords: Mapping[str, A
     reason = _NAMELESS
     for names in _choices(layer):
         try:
-            found = _check(layer, names, arguments, keywords)
+            outcome = _check(layer, names, arguments, keywords)
         except Exception as error:  # noqa: BLE001 - layers fail in many ways when they are run by themselves
-            found = f"a trial of a layer failed with {type(error).__name__}"
-        if not isinstance(found, str):
-            return found
-        reason = found
+            outcome = f"a trial of a layer failed with {type(error).__name__}"
+        if not isinstance(outcome, str):
+            return outcome
+        reason = outcome
     return reason
 
 
@@ -68,30 +68,30 @@ def _check(layer: nn.Module, names: Sequence[str], arguments: Sequence[Any], key
 
     def run() -> Tensor:
         rest = {key: _fresh(value) for key, value in keywords.items()}
-        given = (before.clone(), *map(_fresh, arguments[1:])) if arguments else ()
-        found: Tensor = first_tensor(layer(*given, **rest if arguments else rest | {"hidden_states": before.clone()}))
-        return found.double()
+        positional = (before.clone(), *map(_fresh, arguments[1:])) if arguments else ()
+        output: Tensor = first_tensor(layer(*positional, **rest if arguments else rest | {"hidden_states": before.clone()}))
+        return output.double()
 
     inside = {id(one) for module in modules for one in module.modules()}
     others = [one for one in layer.modules() if one is not layer and id(one) not in inside]
-    with _outputs([*modules, *others], before) as heard:
+    with _outputs([*modules, *others], before) as outputs:
         whole = run()
-    spoken = {name: module for name, module in zip(names, modules, strict=True) if id(module) in heard}
-    if not spoken:
+    active = {name: module for name, module in zip(names, modules, strict=True) if id(module) in outputs}
+    if not active:
         return "its feed-forward modules put out nothing of the size of a state"
-    with _silent(list(spoken.values())):
+    with _silent(list(active.values())):
         added = whole - run()
     if added.norm() <= _NOTHING * whole.norm():
         return "without its feed-forward modules a layer says the same"
-    factors, missed = _fitted(added, [heard[id(module)] for module in spoken.values()])
+    factors, missed = _fitted(added, [outputs[id(module)] for module in active.values()])
     if missed > close:
         return "a layer adds something else than what its feed-forward modules put out"
     also = {id(one) for one in _modules_named(layer)}
     rest = whole - before.double() - added
-    known = [heard[id(one)] for one in others if id(one) in heard and id(one) not in also]
+    known = [outputs[id(one)] for one in others if id(one) in outputs and id(one) not in also]
     if rest.norm() > close * whole.norm() and _fitted(rest, [*known, before])[1] > close:
         return "a layer adds more than attention and what its feed-forward modules put out"
-    return tuple((name, _exact(factor, layer, close)) for name, factor in zip(spoken, factors, strict=True))
+    return tuple((name, _exact(factor, layer, close)) for name, factor in zip(active, factors, strict=True))
 
 
 def _small_state(like: Tensor) -> Tensor:
@@ -100,9 +100,9 @@ def _small_state(like: Tensor) -> Tensor:
 
 
 def _exact(factor: float, layer: nn.Module, close: float) -> float:
-    """One, or what the layer is set to, where that is meant; else as measured."""
-    told = [1.0, *(value for value in vars(layer).values() if isinstance(value, float))]
-    return next((value for value in told if abs(factor - value) <= close * abs(value)), round(factor, 6))
+    """One, or a setting of the layer, where the measured factor is close to it; else the measured factor."""
+    candidates = [1.0, *(value for value in vars(layer).values() if isinstance(value, float))]
+    return next((value for value in candidates if abs(factor - value) <= close * abs(value)), round(factor, 6))
 
 
 def _modules_named(layer: nn.Module) -> Iterator[nn.Module]:
@@ -111,27 +111,27 @@ def _modules_named(layer: nn.Module) -> Iterator[nn.Module]:
             yield from module.modules()
 
 
-def _fitted(wanted: Tensor, given: Sequence[Tensor]) -> tuple[list[float], float]:
-    """Factors with which ``given`` come nearest to ``wanted``, and the share that they miss."""
-    columns = torch.stack([one.double().flatten() for one in given], dim=1)
-    goal = wanted.flatten()[:, None]
-    found = torch.linalg.pinv(columns) @ goal
-    return found[:, 0].tolist(), float((columns @ found - goal).norm() / goal.norm())
+def _fitted(target: Tensor, parts: Sequence[Tensor]) -> tuple[list[float], float]:
+    """Factors with which the sum of ``parts`` is closest to ``target``, and the share that it misses."""
+    columns = torch.stack([one.double().flatten() for one in parts], dim=1)
+    goal = target.flatten()[:, None]
+    factors = torch.linalg.pinv(columns) @ goal
+    return factors[:, 0].tolist(), float((columns @ factors - goal).norm() / goal.norm())
 
 
 @contextmanager
 def _outputs(modules: Sequence[nn.Module], like: Tensor) -> Iterator[dict[int, Tensor]]:
     """What modules put out inside the block, by their ids, in the shape of a state; of what has another size nothing."""
-    heard: dict[int, Tensor] = {}
+    outputs: dict[int, Tensor] = {}
 
-    def hear(module: nn.Module, _: Any, output: Any) -> None:
+    def note(module: nn.Module, _: Any, output: Any) -> None:
         tensor = first_tensor(output)
         if isinstance(tensor, Tensor) and tensor.numel() == like.numel() and tensor.shape[-1] == like.shape[-1]:
-            heard[id(module)] = tensor.clone().reshape(like.shape)
+            outputs[id(module)] = tensor.clone().reshape(like.shape)
 
-    hooks = [module.register_forward_hook(hear) for module in modules]
+    hooks = [module.register_forward_hook(note) for module in modules]
     try:
-        yield heard
+        yield outputs
     finally:
         for hook in hooks:
             hook.remove()

@@ -62,9 +62,9 @@ class StateHooks:
         """There are no states to be read."""
         self._layers, self._reason = None, reason
 
-    def check(self, layer: int, found: Parts | str) -> None:
-        """What the feed-forward part of a layer was found to be, or why that cannot be read."""
-        self._checked[layer] = found
+    def check(self, layer: int, parts: Parts | str) -> None:
+        """Set the modules of a layer's feed-forward part, or why they cannot be read."""
+        self._checked[layer] = parts
 
     def resolve(self, spec: StateSpec) -> StateHook:
         """The place a spec means. The default layer is the middle one, ``layers // 2 - 1`` (at least 0)."""
@@ -111,12 +111,12 @@ class StateHooks:
         def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
             if hook not in self._wanted:
                 return
-            found = first_tensor(output)
+            states = first_tensor(output)
             # A copy: some layers add to what a module gave them in its place.
-            found = found.clone() if scale == 1 else found * scale
-            if found.dim() == 2 and self._shape:
-                found = found.view(*self._shape, -1)
-            self._read[hook] = self._read[hook] + found if hook in self._read else found
+            states = states.clone() if scale == 1 else states * scale
+            if states.dim() == 2 and self._shape:
+                states = states.view(*self._shape, -1)
+            self._read[hook] = self._read[hook] + states if hook in self._read else states
             self._parts[hook] -= 1
             if self._no_further and not any(self._parts.values()):
                 raise _Enough
@@ -129,12 +129,12 @@ class StateHooks:
         layer = self._layers[hook.layer]
         if hook.site == "residual":
             return [(layer, 1.0)]
-        found = self._checked.get(hook.layer) or parts_of(layer)
-        if not isinstance(found, str):
-            return [(getattr(layer, name), factor) for name, factor in found]
+        parts = self._checked.get(hook.layer) or parts_of(layer)
+        if not isinstance(parts, str):
+            return [(getattr(layer, name), factor) for name, factor in parts]
         raise UsageError(
             f"hidden states at site 'ffn': {self._name} has no feed-forward module whose output stands before the residual "
-            f"({found}); use the site 'residual'."
+            f"({parts}); use the site 'residual'."
         )
 
 

@@ -82,8 +82,8 @@ class Detokenizer:
 
 
 def _added(tokenizer: Any) -> Mapping[int, Any]:
-    found: Mapping[int, Any] = getattr(tokenizer, "added_tokens_decoder", {})
-    return found
+    tokens: Mapping[int, Any] = getattr(tokenizer, "added_tokens_decoder", {})
+    return tokens
 
 
 class StopWatch:
@@ -99,10 +99,10 @@ class StopWatch:
     def look(self, tail: str, token: int, context: Sequence[int], ids: Sequence[int]) -> tuple[str, bool]:
         """The new tail, and whether a stop string is complete. ``tail`` is what the last call returned, "" at first;
         ``ids`` are the continuation's tokens, the new one included."""
-        seen = tail + self._detokenizer.piece(token)
-        suspected = not self._by_pieces or any(text in seen for text in self.stop)
+        recent = tail + self._detokenizer.piece(token)
+        suspected = not self._by_pieces or any(text in recent for text in self.stop)
         hit = suspected and self.cut(self._detokenizer.text(context, ids)) is not None
-        return (seen[-self._memory :] if self._memory else ""), hit
+        return (recent[-self._memory :] if self._memory else ""), hit
 
     def cut(self, text: str) -> int | None:
         """Where the first stop string begins, None where there is none."""

@@ -223,7 +223,7 @@ class _Trial:
         except (torch.OutOfMemoryError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - architectures fail in many ways; then another path is taken
-            self._reasons.append(f"{what} fails with {_said(error)}")
+            self._reasons.append(f"{what} fails with {_error_text(error)}")
         else:
             return True
         return False
@@ -247,7 +247,7 @@ class _Trial:
         except _PASSED_ON:
             raise
         except Exception as error:
-            raise _NoReference(_said(error)) from error
+            raise _NoReference(_error_text(error)) from error
 
     def _measured(self) -> Reference:
         network, texts = self._network, self._texts
@@ -262,20 +262,20 @@ class _Trial:
             StateHook(number, "ffn") for number, parts in enumerate(self._added[: self._depth]) if not isinstance(parts, str)
         ][-1:]
         network.wanted = frozenset(hooks)
-        found = [network.plain(text) for text in (texts.long, texts.short)]
-        self._check_finite(found[0][0])
-        self._check_causal(found[0][0])
+        passes = [network.plain(text) for text in (texts.long, texts.short)]
+        self._check_finite(passes[0][0])
+        self._check_causal(passes[0][0])
         single = is_single(network.model)
         return Reference(
-            found[0][0][0], found[1][0][0], {hook: (found[0][1][hook][0], found[1][1][hook][0]) for hook in hooks}, single
+            passes[0][0][0], passes[1][0][0], {hook: (passes[0][1][hook][0], passes[1][1][hook][0]) for hook in hooks}, single
         )
 
     def _check_finite(self, whole: Tensor) -> None:
-        """Beside what is no number nothing is the same, not even itself."""
-        broken = int((~whole[0].isfinite()).any(dim=-1).sum())
-        if broken:
+        """NaN equals nothing, not even itself, so later comparisons would blame something else."""
+        bad = int((~whole[0].isfinite()).any(dim=-1).sum())
+        if bad:
             raise ModelUnavailable(
-                f"the {type(self._network.model).__name__} returns NaN or infinite numbers at {broken} of {len(whole[0])} tokens, "
+                f"the {type(self._network.model).__name__} returns NaN or infinite numbers at {bad} of {len(whole[0])} tokens, "
                 "expected finite ones. Its weights are damaged, or overflow in 16 bits: load another copy, or use "
                 "<--set model.dtype=float32>."
             )
@@ -365,7 +365,7 @@ def _weights(layer: nn.Module) -> Iterator[Tensor]:
             yield torch.empty(module.out_features, module.in_features, device="meta")
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]:.120}"
 
 

@@ -1,4 +1,4 @@
-"""What a model says of a short text, in plain passes: whether what was done to it left that the same."""
+"""The logits of a model for a short text, in plain passes, to check that a change of the model keeps them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class ReferenceLogits:
         self.logits = self._read(self._ids)
 
     def same(self, model: Any = None, tokens: int = TOKENS) -> bool:
-        """Whether it still says so of the text's first ``tokens``, or another model does."""
+        """Whether the model, or another one, still gives these logits for the text's first ``tokens``."""
         now = self._read(self._ids[:, :tokens], model)
         return float((now - self.logits[:tokens]).abs().max()) <= _CLOSE * float(self.logits.std())
 
     def _read(self, ids: Tensor, model: Any = None) -> Tensor:
         model = self._model if model is None else model
         replies_apart = getattr(model.config, "is_encoder_decoder", False)
-        given = {"input_ids": self._ids, "decoder_input_ids": ids} if replies_apart else {"input_ids": ids}
+        inputs = {"input_ids": self._ids, "decoder_input_ids": ids} if replies_apart else {"input_ids": ids}
         with torch.inference_mode():
-            logits: Tensor = model(**given, use_cache=False).logits[0].float()
+            logits: Tensor = model(**inputs, use_cache=False).logits[0].float()
         return logits
 
 
@@ -43,10 +43,10 @@ def _plain_tokens(model: Any) -> Tensor:
     return torch.tensor([(plain[len(plain) // 2 :] * TOKENS)[:TOKENS]])
 
 
-def _numbers(told: Any) -> Iterator[int]:
+def _numbers(value: Any) -> Iterator[int]:
     """All that could be a token's number."""
-    if isinstance(told, dict | list | tuple):
-        for one in told.values() if isinstance(told, dict) else told:
-            yield from _numbers(one)
-    elif isinstance(told, int):
-        yield told
+    if isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(item)
+    elif isinstance(value, int):
+        yield value

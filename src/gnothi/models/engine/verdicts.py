@@ -28,7 +28,7 @@ log = logging.getLogger("gnothi.opening")
 
 def verdict_of(network: Network, wanted: Attention, fingerprint: str) -> Verdict:
     """The fastest path that a trial found right."""
-    verdict = _kept_or_tried(network, fingerprint, wanted) if network.of_library else network.model.verdict()
+    verdict = _stored_or_tried(network, fingerprint, wanted) if network.of_library else network.model.verdict()
     if wanted not in ("auto", verdict.path):
         raise InvalidSetting(
             f"setting 'model.attention': got {wanted!r}, which this model does not support ({'; '.join(verdict.reasons)}); "
@@ -44,7 +44,7 @@ def describe(network: Network, verdict: Verdict, wanted: Attention) -> dict[str,
         log.warning("%s is slow here: every token costs a pass over the whole text (%s).", type(network.model).__name__, why)
     windows = f", windows of {', '.join(map(str, verdict.windows))} made small" if verdict.windows else ""
     limit = network.frequencies.limit
-    found = {
+    entries = {
         "attention_reason": "by setting" if wanted != "auto" else why,
         "attention_implementation": "eager" if verdict.eager else "",
         "prompts_together": "" if verdict.together else "no",
@@ -53,7 +53,7 @@ def describe(network: Network, verdict: Verdict, wanted: Attention) -> dict[str,
         "states": f"none: {verdict.stateless}" if verdict.stateless else "",
         "ffn": "" if verdict.stateless else _ffn(verdict),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in entries.items() if value}
 
 
 def _ffn(verdict: Verdict) -> str:
@@ -67,8 +67,8 @@ def _ffn(verdict: Verdict) -> str:
     return ", ".join(sorted(kinds))
 
 
-def _kept_or_tried(network: Network, fingerprint: str, wanted: str) -> Verdict:
-    """What was kept for weights with that ``fingerprint`` (empty: nothing is kept), else what a trial says now."""
+def _stored_or_tried(network: Network, fingerprint: str, wanted: str) -> Verdict:
+    """The verdict stored for weights with that ``fingerprint`` (empty: none is stored), else that of a new trial."""
     file = _file(network, fingerprint, wanted) if fingerprint else None
     if file is not None and (found := _read(file)) is not None:
         return found
@@ -104,9 +104,9 @@ def _code() -> str:
 def _read(file: Path) -> Verdict | None:
     """None where there is none, or one that was damaged."""
     try:
-        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        added = tuple(one if isinstance(one, str) else tuple((str(n), float(f)) for n, f in one) for one in found.pop("added"))
-        found |= {key: tuple(found[key]) for key in ("reasons", "windows")}
-        return Verdict(**found, added=added)
+        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        added = tuple(one if isinstance(one, str) else tuple((str(n), float(f)) for n, f in one) for one in data.pop("added"))
+        data |= {key: tuple(data[key]) for key in ("reasons", "windows")}
+        return Verdict(**data, added=added)
     except (OSError, ValueError, TypeError, KeyError):
         return None

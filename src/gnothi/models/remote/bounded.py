@@ -41,10 +41,10 @@ def client(url: str, secret: Collection[str], unsent: Collection[str]) -> httpx2
             self._stream, self._limit, self._connection = stream, limit, connection
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            seen = 0
+            received = 0
             async for piece in self._stream:
-                seen += len(piece)
-                if seen > self._limit:
+                received += len(piece)
+                if received > self._limit:
                     raise TooLong(f"the reply goes on after {self._limit:,} bytes, more than its request can need")
                 yield piece
 

@@ -77,7 +77,7 @@ class Budget:
         self._waiting: list[asyncio.Future[None]] = []
         self._refused = ""
         self._books = threading.Lock()  # encoders are asked in loops of their own
-        self._asked: dict[str, Callable[[], Mapping[str, str]]] = {}
+        self._models: dict[str, Callable[[], Mapping[str, str]]] = {}
 
     @property
     def limited(self) -> bool:
@@ -148,14 +148,14 @@ class Budget:
             "cost": self.cost if self.priced else None,
         }
 
-    def asks(self, model: str, told: Callable[[], Mapping[str, str]]) -> None:
-        """Of a model that is paid from here: ``told`` says how it is asked by then."""
-        self._asked[model] = told
+    def add_model(self, model: str, describe: Callable[[], Mapping[str, str]]) -> None:
+        """Add a model that is paid from this budget. ``describe`` returns its present metadata."""
+        self._models[model] = describe
 
     @property
-    def asked(self) -> dict[str, dict[str, str]]:
-        """How the models that were paid from here were asked: what was left out of requests and why, and the like."""
-        return {model: dict(told()) for model, told in self._asked.items()}
+    def models(self) -> dict[str, dict[str, str]]:
+        """The metadata of the models that are paid from this budget: what was left out of requests and why, and the like."""
+        return {model: dict(describe()) for model, describe in self._models.items()}
 
     def describe(self) -> str:
         """The books in one line."""

@@ -18,7 +18,7 @@ from gnothi.errors import GnothiError, InvalidSetting, MissingDependency, ModelU
 from gnothi.models.remote import bounded
 from gnothi.models.remote.budget import Budget, Charge, Prices
 from gnothi.models.remote.credentials import credentials
-from gnothi.models.remote.refusals import Refused, refused_field, told
+from gnothi.models.remote.refusals import Refused, read_error, refused_field
 from gnothi.models.remote.replies import WITHHELD, InvalidReply, OtherShape, bill
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.remote.window import Sizes
@@ -132,10 +132,10 @@ class Client:
         failures = 0
         while True:
             await self._pause()
-            asked, begun = time.perf_counter(), None
+            queued, started = time.perf_counter(), None
             try:
                 async with self._slots:
-                    begun = time.perf_counter()
+                    started = time.perf_counter()
                     return await attempt()
             except _Failed as failed:
                 failures += 1
@@ -146,7 +146,7 @@ class Client:
                     ) from None
                 wait = failed.wait
             finally:
-                waited(asked, begun, time.perf_counter())
+                waited(queued, started, time.perf_counter())
             if wait is not None:
                 # What the server asks of one request holds for all.
                 self._pause_until = max(self._pause_until, time.monotonic() + wait)
@@ -165,8 +165,8 @@ class Client:
         return None
 
     async def _pause(self) -> None:
-        while (left := self._pause_until - time.monotonic()) > 0:  # noqa: ASYNC110 - it may be moved while we sleep
-            await asyncio.sleep(left)
+        while (remaining := self._pause_until - time.monotonic()) > 0:  # noqa: ASYNC110 - it may be moved while we sleep
+            await asyncio.sleep(remaining)
 
     # --- one try -----------------------------------------------------------------------------------------------------
 
@@ -222,26 +222,26 @@ class Client:
 
     def _refusal(self, status: int, content: object, body: Mapping[str, Any], headers: Mapping[str, str]) -> Exception:
         """What a response with an HTTP error, or with an error in the clothes of a success, comes to."""
-        found = told(content)
-        said = self._clean(found.said)
-        sentence = said if said.endswith((".", "!", "?", "…")) else f"{said}."
+        error = read_error(content)
+        reason = self._clean(error.reason)
+        sentence = reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
         where = f"{self.name} at {self.url}"
-        refused = Refused(f"{where} refuses a request (HTTP {status}): {said}", said, found.parameters, status)
+        refused = Refused(f"{where} refuses a request (HTTP {status}): {reason}", reason, error.parameters, status)
         if status == 402 or "insufficient_quota" in _codes(content):
-            return ModelUnavailable(f"the account's quota is used up, says {where}: {said}")
+            return ModelUnavailable(f"the account's quota is used up, says {where}: {reason}")
         if "content_filter" in _codes(content) or "responsibleaipolicyviolation" in _codes(content):
             return UsageError(WITHHELD)
         if status == 501:
             return refused
         if worth_another_try(status):
             kind = Broken if status == 500 else ModelUnavailable
-            return _Failed(f"HTTP {status}, {said}", wait=asked_to_wait(headers), kind=kind)
+            return _Failed(f"HTTP {status}, {reason}", wait=asked_to_wait(headers), kind=kind)
         if status in (401, 403) and not (status == 403 and refused_field(refused, body)):
             return ModelUnavailable(
                 f"{where} denies access (HTTP {status}): {sentence} Check the key{self._key_from}; a server that wants it "
                 "in another header than Authorization takes <--set model.headers=NAME=VARIABLE>."
             )
-        if status in (404, 405) and not (body and UNBEARABLE.search(said)):
+        if status in (404, 405) and not (body and UNBEARABLE.search(reason)):
             return Missing(
                 f"nothing answers for {where} (HTTP {status}): {sentence} Check the model's name and model.base_url."
             )
@@ -253,19 +253,19 @@ class Client:
         return f" in the environment variable {variable}" if variable else ""
 
     def _settle(self, charge: Charge, data: object, size: int) -> None:
-        found = bill(data)
-        if found is not None:
-            thought = self.sizes.saw(found.prompt_tokens, size)
-            if thought is not None and self.sizes.cut == 1:
+        usage = bill(data)
+        if usage is not None:
+            expected = self.sizes.learn(usage.prompt_tokens, size)
+            if expected is not None and self.sizes.cut == 1:
                 logging.getLogger("gnothi").warning(
                     "warning: %s counted %s prompt tokens where some %s were sent: it seems to cut prompts%s, so answers may "
                     "miss the instruction, examples or passages. Give it a longer window, or it fewer passages.",
                     self.name,
-                    f"{found.prompt_tokens:,}",
-                    f"{thought:,}",
+                    f"{usage.prompt_tokens:,}",
+                    f"{expected:,}",
                     f" (its window: {self.sizes.window:,})" if self.sizes.window else "",
                 )
-            charge.settle(found.prompt_tokens, found.generated_tokens)
+            charge.settle(usage.prompt_tokens, usage.generated_tokens)
         elif isinstance(data, Mapping) and not any(data.get(name) for name in RESULTS):
             charge.settle(0, 0)  # an error in the clothes of a success
         else:

@@ -47,10 +47,10 @@ def credentials(model: str, settings: RemoteSettings) -> Credentials:
             f"the key in the environment variable {server.key} holds a line break or a character that no key has. "
             "Copy it again, on one line."
         )
-    given, query = settings.values("headers"), settings.values("query")
+    custom, query = settings.values("headers"), settings.values("query")
     if server.versioned and (value := os.environ.get(server.versioned[1], "").strip()):
         query = {server.versioned[0]: value, **query}
-    names = {name for name in given if _AUTHENTICATES.search(name)}
+    names = {name for name in custom if _AUTHENTICATES.search(name)}
     if not key and not names and settings.base_url == OPENAI:
         raise ModelUnavailable(
             f"model {model!r} is asked at {OPENAI}, which wants a key: set the environment variable {server.key}; "
@@ -70,11 +70,11 @@ def credentials(model: str, settings: RemoteSettings) -> Credentials:
         if key and not names:
             headers[server.header] = key
             names = {server.header}
-    by_name = {name.lower() for name in given}
-    headers = {name: value for name, value in headers.items() if name.lower() not in by_name} | given
-    secrets = tuple(sorted({key, *given.values(), *query.values()} - {""}, key=len, reverse=True))
+    by_name = {name.lower() for name in custom}
+    headers = {name: value for name, value in headers.items() if name.lower() not in by_name} | custom
+    secrets = tuple(sorted({key, *custom.values(), *query.values()} - {""}, key=len, reverse=True))
     unsent = {AUTHORIZATION} if elsewhere and AUTHORIZATION.lower() not in by_name else set()
-    return Credentials(key or NO_KEY, headers, query, secrets, frozenset({AUTHORIZATION, *names, *given}), frozenset(unsent))
+    return Credentials(key or NO_KEY, headers, query, secrets, frozenset({AUTHORIZATION, *names, *custom}), frozenset(unsent))
 
 
 def _at_openai(url: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is told of a model behind an API: how it is asked, what was left out and why, what its numbers are worth."""
+"""The metadata of a model behind an API: how requests are made, what was left out and why, what its numbers are worth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gnothi.models.remote.features import BY_SETTING, Features
 from gnothi.models.remote.refusals import PREFILL
 from gnothi.models.remote.requests import RANDOM_SEED, Format
 from gnothi.models.remote.settings import RemoteSettings
-from gnothi.models.remote.thinking_fields import shown
+from gnothi.models.remote.thinking_fields import as_text
 from gnothi.models.remote.window import Sizes
 
 
@@ -30,14 +30,14 @@ def described(
     floors: int,
     sizes: Sizes,
 ) -> dict[str, str]:
-    """By key, in words; what there is nothing to say of is left out."""
+    """The metadata by key, in words. Keys without a value are left out."""
     left_out = {name: why for name, why in without.items() if name not in (PREFILL, RANDOM_SEED)}
-    begun = "continued" if not format.chat or not (PREFILL in without or format.thinks) else "told"
-    told: dict[str, str] = {
+    answer_so_far = "continued" if not format.chat or not (PREFILL in without or format.thinks) else "told"
+    entries: dict[str, str] = {
         "endpoint": features.endpoint,
         "server": features.owner,
         "thinking": _thinking(features, settings, format, thoughts),
-        "answer_so_far": begun,
+        "answer_so_far": answer_so_far,
         "without": ", ".join(sorted(left_out)),
         "why": "; ".join(f"{name}: {why}" for name, why in sorted(left_out.items())),
         "begun_replies": without.get(PREFILL, "").replace(BY_SETTING, ""),
@@ -49,55 +49,55 @@ def described(
         "headers": ", ".join(one.partition("=")[0].strip() for one in settings.headers),
         "query": ", ".join(one.partition("=")[0].strip() for one in settings.query),
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in entries.items() if value}
 
 
 _SAYS_LITTLE = frozenset(
     {"model", "base_url", "endpoint", "server", "answer_so_far", "begun_replies", "without", "window", "prompts_cut"}
     | {"headers", "query"}
 )
-"""What a person who reads an answer need not be told."""
+"""Keys that a person who reads an answer does not need."""
 USUAL = "taken before the temperature"
 
 
-def remarks(asked: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """A line for each thing worth knowing of how models were asked (``Budget.asked``)."""
+def remarks(models: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """A line for each thing worth knowing about requests to the models (``Budget.models``)."""
     lines = []
-    for model, told in asked.items():
-        for key, said in told.items():
-            if key not in _SAYS_LITTLE and said != USUAL:
+    for model, metadata in models.items():
+        for key, value in metadata.items():
+            if key not in _SAYS_LITTLE and value != USUAL:
                 what = "left out" if key == "why" else key.replace("_", " ")
-                lines.append(f"{model}: {what}: {said}")
+                lines.append(f"{model}: {what}: {value}")
     return lines
 
 
-def warnings(asked: Mapping[str, Mapping[str, str]]) -> list[str]:
+def warnings(models: Mapping[str, Mapping[str, str]]) -> list[str]:
     """A line for each thing that may make answers worse than they look."""
-    return [f"{model}: {told['prompts_cut']}" for model, told in asked.items() if "prompts_cut" in told]
+    return [f"{model}: {metadata['prompts_cut']}" for model, metadata in models.items() if "prompts_cut" in metadata]
 
 
 def _thinking(features: Features, settings: RemoteSettings, format: Format, thoughts: str) -> str:
-    asked = settings.thinking
-    how = f" by {shown(format.thinking)}" if format.thinking else ""
+    thinking = settings.thinking
+    how = f" by {as_text(format.thinking)}" if format.thinking else ""
     if thoughts:
-        seen = f"thoughts in {thoughts}"
-        if asked == "off":
-            return f"cannot be switched off: {seen}, {settings.thinking_tokens:,} tokens of room"
-        return f"{asked}{how}: {seen}, {settings.thinking_tokens:,} tokens of room"
-    if asked != "off":
-        return f"{asked}{how}: none was seen"
+        place = f"thoughts in {thoughts}"
+        if thinking == "off":
+            return f"cannot be switched off: {place}, {settings.thinking_tokens:,} tokens of room"
+        return f"{thinking}{how}: {place}, {settings.thinking_tokens:,} tokens of room"
+    if thinking != "off":
+        return f"{thinking}{how}: none was seen"
     return f"switched off{how}; left alone, {features.alone} shows thoughts" if features.alone else ""
 
 
 def _numbers(features: Features, lacking: Counter[str], floors: int) -> str:
-    told = []
+    notes = []
     if features.logprobs and not features.greedy:
-        told.append("those of greedy replies are not the model's own, so they are not used")
+        notes.append("those of greedy replies are not the model's own, so they are not used")
     if features.numbers == "after":
-        told.append("taken after the temperature: used of greedy replies and at temperature 1 alone")
+        notes.append("taken after the temperature: used of greedy replies and at temperature 1 alone")
     elif features.numbers == "before":
-        told.append(USUAL)
-    told += [f"missing in {count} of the replies ({why})" for why, count in lacking.most_common(3)]
+        notes.append(USUAL)
+    notes += [f"missing in {count} of the replies ({why})" for why, count in lacking.most_common(3)]
     if floors:
-        told.append(f"a bound in their place for {floors} of the tokens, counted as -9999")
-    return "; ".join(told)
+        notes.append(f"a bound in their place for {floors} of the tokens, counted as -9999")
+    return "; ".join(notes)

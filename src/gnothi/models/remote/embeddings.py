@@ -36,7 +36,7 @@ class RemoteEncoder:
             "encoder", scheme, argument, TextEmbeddingsSettings if tei else BesideSettings, named=not tei
         )
         self._client = client
-        self._asks = self._embed if tei else self._embeddings
+        self._request = self._embed if tei else self._embeddings
         self._portions = Portions(TEI_ITEMS if tei else ITEMS, BYTES)
         self._identity = {"kind": f"{scheme}: encoder", "model": self._model, "url": client.url}
         self._store = open_store(BesideSettings(), by_default=True)
@@ -46,31 +46,31 @@ class RemoteEncoder:
 
     def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:
         """``prompt`` is put before each text. ``unit``: of length 1. Raises ModelUnavailable, Refused, BudgetSpent."""
-        one = (text if isinstance(text, str) else ": ".join(filter(None, text)) for text in texts)
-        full = [f"{prompt or ''}{text}" or " " for text in one]  # servers refuse a text of no letter
-        found = self._kept(full) if role == "query" else self._loop.run(self._encoded(full))
-        vectors = np.asarray(found, np.float64).reshape(len(full), -1 if full else self._dimension or 0)
+        joined = (text if isinstance(text, str) else ": ".join(filter(None, text)) for text in texts)
+        full = [f"{prompt or ''}{text}" or " " for text in joined]  # servers refuse a text of no letter
+        rows = self._cached(full) if role == "query" else self._loop.run(self._encoded(full))
+        vectors = np.asarray(rows, np.float64).reshape(len(full), -1 if full else self._dimension or 0)
         if unit:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.where(lengths > 0, lengths, 1)
         return vectors.astype(np.float32)
 
-    def _kept(self, texts: Sequence[str]) -> list[Vectors]:
+    def _cached(self, texts: Sequence[str]) -> list[Vectors]:
         """What is in the cache, and what is asked for and kept there."""
         keys = {text: key_of(self._identity, {"text": text}) for text in texts}
         with self._lock:
             values = {text: self._store and self._store.get(key) for text, key in keys.items()}
-        found = {text: np.frombuffer(value, np.float32) for text, value in values.items() if value and not len(value) % 4}
-        lacking = [text for text in keys if text not in found]
-        if lacking:
-            found |= dict(zip(lacking, self._loop.run(self._encoded(lacking)), strict=True))
+        vectors = {text: np.frombuffer(value, np.float32) for text, value in values.items() if value and not len(value) % 4}
+        missing = [text for text in keys if text not in vectors]
+        if missing:
+            vectors |= dict(zip(missing, self._loop.run(self._encoded(missing)), strict=True))
         with self._lock:
-            for text in lacking if self._store else ():
-                self._store.put(keys[text], found[text].tobytes())  # type: ignore[union-attr]
-        return [found[text] for text in texts]
+            for text in missing if self._store else ():
+                self._store.put(keys[text], vectors[text].tobytes())  # type: ignore[union-attr]
+        return [vectors[text] for text in texts]
 
     async def _encoded(self, texts: Sequence[str]) -> list[Vectors]:
-        return await self._portions.ask(texts, self._asks)
+        return await self._portions.ask(texts, self._request)
 
     async def _embeddings(self, texts: Sequence[str]) -> list[Vectors]:
         body = {"model": self._model, "input": list(texts)}
@@ -82,15 +82,15 @@ class RemoteEncoder:
 
     def _read(self, rows: Callable[[object, int], list[Any]], many: int, data: object) -> list[Vectors]:
         try:
-            found = np.asarray(rows(data, many), np.float32)
+            vectors = np.asarray(rows(data, many), np.float32)
         except (TypeError, ValueError):
             raise InvalidReply("expected one vector of numbers for each text, all of one length") from None
-        if found.ndim != 2 or not found.shape[1] or not np.isfinite(found).all():
+        if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
             raise InvalidReply("expected one vector of numbers for each text, all of one length")
-        if self._dimension not in (None, found.shape[1]):
-            raise InvalidReply(f"got vectors of {found.shape[1]} numbers where there were {self._dimension} before")
-        self._dimension = found.shape[1]
-        return list(found)
+        if self._dimension not in (None, vectors.shape[1]):
+            raise InvalidReply(f"got vectors of {vectors.shape[1]} numbers where there were {self._dimension} before")
+        self._dimension = vectors.shape[1]
+        return list(vectors)
 
 
 def _openai(data: object, many: int) -> list[Any]:

@@ -82,14 +82,14 @@ class Portions:
 
     async def ask(self, items: Sequence[str], ask: Callable[[Sequence[str]], Any]) -> list[Any]:
         """What ``ask`` gives for each portion, joined. Raises what it raises."""
-        found = await gather(*(self._one(portion, ask) for portion in self._split(items)))
-        return [one for some in found for one in some]
+        results = await gather(*(self._portion(portion, ask) for portion in self._split(items)))
+        return [result for portion in results for result in portion]
 
-    async def _one(self, items: Sequence[str], ask: Callable[[Sequence[str]], Any]) -> list[Any]:
+    async def _portion(self, items: Sequence[str], ask: Callable[[Sequence[str]], Any]) -> list[Any]:
         try:
             return list(await ask(items))
         except Refused as error:
-            if len(items) == 1 or not (error.status == 413 or _SO_MANY.search(error.said)):
+            if len(items) == 1 or not (error.status == 413 or _SO_MANY.search(error.reason)):
                 raise
             self._items = max(1, min(self._items, len(items) // 2))
         return await self.ask(items, ask)
@@ -106,23 +106,23 @@ class Portions:
         return portions
 
 
-def in_order(found: object, many: int, value: Callable[[Mapping[str, Any]], T]) -> list[T]:
+def in_order(entries: object, many: int, value: Callable[[Mapping[str, Any]], T]) -> list[T]:
     """The values of a list of objects, each at its ``index``; without any, as they come. Raises InvalidReply unless there is
     one for each of ``many``."""
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+    if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
         raise InvalidReply("expected a list of objects")
-    if len(found) != many:
-        raise InvalidReply(f"got {len(found)} results for {many} texts")
+    if len(entries) != many:
+        raise InvalidReply(f"got {len(entries)} results for {many} texts")
     places = [
-        one.get("index", place if all("index" not in other for other in found) else None) for place, one in enumerate(found)
+        one.get("index", place if all("index" not in other for other in entries) else None) for place, one in enumerate(entries)
     ]
     if any(isinstance(place, bool) or not isinstance(place, int) for place in places) or sorted(places) != list(range(many)):
         raise InvalidReply(f"expected each index from 0 to {many - 1} once")
-    return [value(one) for _, one in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
+    return [value(one) for _, one in sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])]
 
 
-def number(given: object) -> float:
+def number(value: object) -> float:
     """A finite one. Raises InvalidReply."""
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise InvalidReply(f"got {given!s:.40}, expected a number")
-    return float(given)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidReply(f"got {value!s:.40}, expected a number")
+    return float(value)

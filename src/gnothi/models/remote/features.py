@@ -1,4 +1,4 @@
-"""What an endpoint can do, found out by a few requests, or told by settings."""
+"""The features of an endpoint, found by a few requests or given by settings."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gnothi.models.remote import probing
 from gnothi.models.remote.adapting import Habits, by_setting
 from gnothi.models.remote.client import Client, Missing, Slow
 from gnothi.models.remote.probing import FIRST_RETRIES, Numbers
-from gnothi.models.remote.refusals import PREFILL, Refused, about_length, callers
+from gnothi.models.remote.refusals import PREFILL, Refused, about_length, about_value
 from gnothi.models.remote.replies import Reply, read
 from gnothi.models.remote.requests import Format
 from gnothi.models.remote.settings import OPENAI, RemoteSettings
-from gnothi.models.remote.thinking_fields import ladder, told_by_hand
+from gnothi.models.remote.thinking_fields import ladder, sets_thinking
 from gnothi.models.remote.window import window
 from gnothi.types import Decoding
 
@@ -27,7 +27,7 @@ ROOMS = (512, 128, 16)
 FIELDS = Decoding(temperature=0.5, top_k=5, top_p=0.9, seed=1)
 BY_SETTING = "a setting"
 _THINKING = re.compile(r"think|reasoning", re.IGNORECASE)
-"""In the words of a server that answers only where it is told to think, or not to."""
+"""Words of a server that answers only requests that say whether to think."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Features:
     def identity(self) -> dict[str, Any]:
         """What replies may depend on; in which words a server refused something is no part of it."""
         left_out = sorted(self.without)
-        told = {name: getattr(self, name) for name in ("endpoint", "logprobs", "scoring", "greedy")}
+        values = {name: getattr(self, name) for name in ("endpoint", "logprobs", "scoring", "greedy")}
         return {
-            **told,
+            **values,
             "without": left_out,
             "thinking": dict(self.thinking),
             "thinks": bool(self.thoughts),
@@ -99,7 +99,7 @@ async def find_out(client: Client, model: str, settings: RemoteSettings) -> Feat
         habits.without,
         owner,
         format.thinking,
-        seen(reply),
+        thought_place(reply),
         alone,
         numbers,
         greedy,
@@ -107,13 +107,13 @@ async def find_out(client: Client, model: str, settings: RemoteSettings) -> Feat
     )
 
 
-def untried(settings: RemoteSettings) -> dict[str, str]:
-    """What settings say that a server does not take."""
-    found = by_setting(settings.leave_out)
-    return found | ({PREFILL: BY_SETTING} if settings.prefill == "text" else {})
+def excluded(settings: RemoteSettings) -> dict[str, str]:
+    """The fields that the settings leave out, and why."""
+    reasons = by_setting(settings.leave_out)
+    return reasons | ({PREFILL: BY_SETTING} if settings.prefill == "text" else {})
 
 
-def seen(reply: Reply) -> str:
+def thought_place(reply: Reply) -> str:
     """Where the trial's reply shows thoughts. Tokens that stand nowhere count: of so short a reply, nothing else makes them."""
     return reply.place or ("the bill alone" if reply.hidden else "")
 
@@ -151,57 +151,57 @@ async def _endpoint(client: Client, model: str, settings: RemoteSettings) -> tup
     if settings.endpoint != "auto":
         candidates = (settings.endpoint,)
     for endpoint in candidates:
-        format, habits = Format(model, endpoint, settings), Habits(untried(settings))
+        format, habits = Format(model, endpoint, settings), Habits(excluded(settings))
         reply, alone = None, ""
         try:
             reply = await _trial(client, format, settings, habits)
-            alone = seen(reply)
+            alone = thought_place(reply)
         except (Missing, Refused) as error:
             failure = failure or error
-            if not (isinstance(error, Refused) and _THINKING.search(error.said)):
+            if not (isinstance(error, Refused) and _THINKING.search(error.reason)):
                 continue
             alone = "its refusal"
-        found = await _told(client, model, endpoint, settings, alone) if endpoint == "chat" else None
-        if found is not None:
-            format, habits, reply = found
+        switched = await _set_thinking(client, model, endpoint, settings, alone) if endpoint == "chat" else None
+        if switched is not None:
+            format, habits, reply = switched
         if reply is None:
             continue
-        format.thinks = bool(seen(reply))
+        format.thinks = bool(thought_place(reply))
         return format, habits, reply, alone
     assert failure is not None
     raise failure
 
 
-async def _told(
+async def _set_thinking(
     client: Client, model: str, endpoint: Literal["chat", "completions"], settings: RemoteSettings, alone: str
 ) -> tuple[Format, Habits, Reply] | None:
-    """Tell the model to think or not to, as the settings want it: the first way that its reply shows to work. Where none does,
+    """Switch thinking on or off, as the settings want it, by the first way that its reply shows to work. Where none does,
     and an effort is wanted, the first that is taken: an easy question may need no thought. All fields are tried afresh with
     it: some are refused only while a model thinks."""
-    taken = None
+    accepted = None
     off = settings.thinking == "off"
-    for fields in () if told_by_hand(settings.more()) else ladder(settings.thinking, bool(alone)):
-        format, habits = Format(model, endpoint, settings, fields), Habits(untried(settings))
+    for fields in () if sets_thinking(settings.more()) else ladder(settings.thinking, bool(alone)):
+        format, habits = Format(model, endpoint, settings, fields), Habits(excluded(settings))
         try:
             reply = await _trial(client, format, settings, habits, by_trying=False)
         except (Missing, Refused, ModelUnavailable):
             continue
         answered = bool(reply.choices[0].text.strip())
-        if bool(seen(reply)) != off and (answered or not off):
+        if bool(thought_place(reply)) != off and (answered or not off):
             return format, habits, reply
-        taken = taken or (format, habits, reply)
-    return None if off else taken
+        accepted = accepted or (format, habits, reply)
+    return None if off else accepted
 
 
 async def _trial(client: Client, format: Format, settings: RemoteSettings, habits: Habits, by_trying: bool = True) -> Reply:
     """A reply to a request with all fields that methods use, but stop strings, which would end a thought."""
-    shown = {"messages": [{"role": "user", "content": QUESTION}]} if format.chat else {"prompt": QUESTION}
+    prompt_fields = {"messages": [{"role": "user", "content": QUESTION}]} if format.chat else {"prompt": QUESTION}
     rooms = ROOMS if format.chat else ROOMS[-1:]
     for room in rooms:
         decoding = Decoding(room, FIELDS.temperature, FIELDS.top_k, FIELDS.top_p, () if format.chat else ("\n\n",), 1)
 
         def build(without: Collection[str], decoding: Decoding = decoding) -> dict[str, Any]:
-            return format.body(shown, decoding, seed=1, logprobs=settings.logprobs != "off", without=without)
+            return format.body(prompt_fields, decoding, seed=1, logprobs=settings.logprobs != "off", without=without)
 
         try:
             reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False), by_trying, opening=True)
@@ -209,7 +209,7 @@ async def _trial(client: Client, format: Format, settings: RemoteSettings, habit
             if room == rooms[-1]:
                 raise
         except Refused as refused:
-            if room == rooms[-1] or not (about_length(refused) or callers(refused, build(habits.without))):
+            if room == rooms[-1] or not (about_length(refused) or about_value(refused, build(habits.without))):
                 raise
         else:
             return reply

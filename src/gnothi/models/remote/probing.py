@@ -1,4 +1,4 @@
-"""Small requests that show how a server behaves where its replies alone do not tell."""
+"""Small requests that show how a server behaves where its replies alone do not show it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ async def continues(client: Client, format: Format, habits: Habits) -> str | Non
     turns = [{"role": "user", "content": "Count from one to twelve in words."}, {"role": "assistant", "content": BEGUN}]
 
     def build(without: Collection[str]) -> dict[str, Any]:
-        shown = {"messages": turns[:1]} if PREFILL in without else {"messages": turns, **CONTINUING}
-        return format.body(shown, Decoding(max_tokens=8, stop=("\n\n",)), without=without)
+        prompt_fields = {"messages": turns[:1]} if PREFILL in without else {"messages": turns, **CONTINUING}
+        return format.body(prompt_fields, Decoding(max_tokens=8, stop=("\n\n",)), without=without)
 
     try:
         reply, _ = await habits.ask(client, format.path, build, partial(read, stops=False))
@@ -55,13 +55,13 @@ async def continues(client: Client, format: Format, habits: Habits) -> str | Non
 
 async def temperatures(client: Client, format: Format, habits: Habits) -> tuple[Numbers, bool]:
     """Whether numbers are those before the temperature is applied; and whether those of greedy replies can be used."""
-    shown = (
+    prompt_fields = (
         {"messages": [{"role": "user", "content": "Name a colour."}]} if format.chat else {"prompt": "My favourite colour is"}
     )
 
     async def ask(temperature: float) -> Mapping[str, float]:
         decoding = Decoding(max_tokens=1, temperature=temperature)
-        body = format.body(shown, decoding, seed=1, logprobs=True, without=habits.without)
+        body = format.body(prompt_fields, decoding, seed=1, logprobs=True, without=habits.without)
         more: dict[str, Any] = {"top_logprobs": SHOWN} if format.chat else {"logprobs": SHOWN}
         try:
             return await client.ask(format.path, body | more, first_tokens, FIRST_RETRIES)
@@ -79,9 +79,9 @@ async def temperatures(client: Client, format: Format, habits: Habits) -> tuple[
 
 
 def _differ(one: Mapping[str, float], other: Mapping[str, float]) -> bool | None:
-    """None where no token is in both that tells: one that is neither certain nor all but impossible."""
-    telling = [text for text in one.keys() & other.keys() if -4.0 < other[text] < -0.05]
-    return any(abs(one[text] - other[text]) > TEMPERED for text in telling) if telling else None
+    """None where no token that can be compared is in both: one that is neither certain nor all but impossible."""
+    comparable = [text for text in one.keys() & other.keys() if -4.0 < other[text] < -0.05]
+    return any(abs(one[text] - other[text]) > TEMPERED for text in comparable) if comparable else None
 
 
 def first_tokens(data: object) -> dict[str, float]:
@@ -89,11 +89,11 @@ def first_tokens(data: object) -> dict[str, float]:
     read(data, stops=False)
     assert isinstance(data, Mapping)
     logprobs = data["choices"][0].get("logprobs")
-    found: dict[str, float] = {}
+    logprobs_by_text: dict[str, float] = {}
 
     def note(text: object, value: object) -> None:
         if (number := measuring.number(value)) is not None:
-            found.setdefault(str(text), number)
+            logprobs_by_text.setdefault(str(text), number)
 
     if isinstance(logprobs, Mapping):
         content = logprobs.get("content")
@@ -110,7 +110,7 @@ def first_tokens(data: object) -> dict[str, float]:
         if isinstance(top, list) and top and isinstance(top[0], Mapping):
             for text, value in top[0].items():
                 note(text, value)
-    return found
+    return logprobs_by_text
 
 
 async def echoes(client: Client, model: str, more: Mapping[str, Any]) -> bool:
@@ -125,9 +125,9 @@ async def echoes(client: Client, model: str, more: Mapping[str, Any]) -> bool:
         return False
     if first is None or len(tokens) < 2 or not "".join(text for text, _ in tokens).endswith(whole[-4:]):
         return False
-    # Some servers tell of each token the probability that the next place gives it: it must be what it was when it was said.
-    said = tokens[-1][1]
-    return not first.text.strip() or (said is not None and abs(said - first.logprob) < SAME)
+    # Some servers give each token the probability of the next place. So it must equal that of the token when it was generated.
+    echoed_logprob = tokens[-1][1]
+    return not first.text.strip() or (echoed_logprob is not None and abs(echoed_logprob - first.logprob) < SAME)
 
 
 def echoed(data: object) -> tuple[list[tuple[str, float | None]], int]:

@@ -56,13 +56,13 @@ class RemoteReranker:
         if not texts:
             return ()
         key = key_of(self._identity, {"query": query, "texts": list(texts)})
-        if (kept := await self._get(key)) is not None and len(kept) == len(texts):
-            return kept
-        found = tuple(await self._portions.ask([text or " " for text in texts], partial(self._ask, query or " ")))
+        if (cached := await self._get(key)) is not None and len(cached) == len(texts):
+            return cached
+        scores = tuple(await self._portions.ask([text or " " for text in texts], partial(self._ask, query or " ")))
         if self._store is not None:
             async with self._disk:
-                await asyncio.to_thread(self._store.put, key, json.dumps(found).encode())
-        return found
+                await asyncio.to_thread(self._store.put, key, json.dumps(scores).encode())
+        return scores
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -89,10 +89,10 @@ class RemoteReranker:
 
 def _scores(many: int, data: object) -> list[float]:
     """``index`` with ``score`` or ``relevance_score``, in a list or under ``results`` (``data`` with some)."""
-    found = data.get("results", data.get("data")) if isinstance(data, Mapping) else data
-    if not isinstance(found, list):
+    results = data.get("results", data.get("data")) if isinstance(data, Mapping) else data
+    if not isinstance(results, list):
         raise OtherShape("expected results with index and relevance_score")
-    return in_order(found, many, lambda one: number(one.get("relevance_score", one.get("score"))))
+    return in_order(results, many, lambda one: number(one.get("relevance_score", one.get("score"))))
 
 
 def _scheme(name: str, summary: str) -> Scheme[Any]:

@@ -24,12 +24,12 @@ CALLERS = frozenset({"temperature", "top_p", "max_tokens", "max_completion_token
 
 
 class Refused(UsageError):
-    """The server understood a request and does not accept it. ``said`` are its words, ``named`` the fields that it names."""
+    """The server understood a request and does not accept it. ``reason``: its words; ``fields``: the fields that it names."""
 
-    def __init__(self, message: str, said: str, named: Sequence[str] = (), status: int = 400) -> None:
+    def __init__(self, message: str, reason: str, fields: Sequence[str] = (), status: int = 400) -> None:
         super().__init__(message)
-        self.said = said
-        self.named = tuple(named)
+        self.reason = reason
+        self.fields = tuple(fields)
         self.status = status
 
 
@@ -37,7 +37,7 @@ class Refused(UsageError):
 class ErrorBody:
     """The words of an error's body, and the fields that it names in places of their own."""
 
-    said: str
+    reason: str
     parameters: tuple[str, ...]
 
 
@@ -46,8 +46,8 @@ _NAMES = ("param", "parameter", "field", "property", "loc")
 _DEPTH = 12
 
 
-def told(body: object) -> ErrorBody:
-    """What a body says, wherever it says it."""
+def read_error(body: object) -> ErrorBody:
+    """The words of an error's body and the fields that it names, wherever they stand in it."""
     words: list[str] = []
     names: list[str] = []
     _gather(body, words, names, 0)
@@ -69,12 +69,12 @@ def _gather(value: object, words: list[str], names: list[str], depth: int) -> No
     elif isinstance(value, Mapping):
         about, own = "", list[str]()
         for key in _NAMES:
-            named = value.get(key)
-            if isinstance(named, list):
-                named = next((one for one in named if isinstance(one, str) and one not in ("body", "query")), None)
-            if isinstance(named, str):
-                names.append(named)
-                about = f"{named}: " if key == "loc" else about
+            parameter = value.get(key)
+            if isinstance(parameter, list):
+                parameter = next((one for one in parameter if isinstance(one, str) and one not in ("body", "query")), None)
+            if isinstance(parameter, str):
+                names.append(parameter)
+                about = f"{parameter}: " if key == "loc" else about
         for key in _WORDS:
             if value.get(key):
                 _gather(value[key], own, names, depth + 1)
@@ -95,10 +95,10 @@ def _parsed(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict | list) else None
+    return data if isinstance(data, dict | list) else None
 
 
 # --- which field ------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ _QUOTED = re.compile(r"[`'\"“‘]([A-Za-z][\w.\[\]-]*)[`'\"”’]")
 
 def about_length(refused: Refused) -> bool:
     """Whether the prompt, with room for the reply, is said to be too long."""
-    return bool(_LENGTH.search(refused.said))
+    return bool(_LENGTH.search(refused.reason))
 
 
 def refused_field(refused: Refused, request: Mapping[str, Any]) -> str | None:
@@ -163,53 +163,53 @@ def refused_field(refused: Refused, request: Mapping[str, Any]) -> str | None:
     that the caller chose."""
     if about_length(refused):
         return None
-    begun = _begun(request)
-    said = _HINT.sub(" ", refused.said)
-    if begun and _BEGUN.search(said):
+    prefilled = _ends_with_assistant(request)
+    reason = _HINT.sub(" ", refused.reason)
+    if prefilled and _BEGUN.search(reason):
         return PREFILL
     sent = {name for name in OPTIONAL if name in request}
-    strictly, range_only = bool(_NOT_TAKEN.search(said)), bool(_RANGE.search(said))
-    found = _named(refused.named, said, sent)
-    if found is None:
+    strictly, range_only = bool(_NOT_TAKEN.search(reason)), bool(_RANGE.search(reason))
+    field = _field_named(refused.fields, reason, sent)
+    if field is None:
         return None
-    if found in CONTINUING:
+    if field in CONTINUING:
         return PREFILL
-    named_apart = any(_canonical(one, sent) == found for one in refused.named)
-    if found in CALLERS and not (strictly and not _only_a_range(said)):
-        return ZERO if found == "temperature" and request["temperature"] == 0 and (strictly or range_only) else None
-    return found if strictly or range_only or named_apart else None
+    named_apart = any(_canonical(one, sent) == field for one in refused.fields)
+    if field in CALLERS and not (strictly and not _only_a_range(reason)):
+        return ZERO if field == "temperature" and request["temperature"] == 0 and (strictly or range_only) else None
+    return field if strictly or range_only or named_apart else None
 
 
-def callers(refused: Refused, request: Mapping[str, Any]) -> bool:
+def about_value(refused: Refused, request: Mapping[str, Any]) -> bool:
     """Whether the refusal is about a value that the caller chose."""
-    if not _RANGE.search(refused.said):
+    if not _RANGE.search(refused.reason):
         return False
-    return _named(refused.named, _HINT.sub(" ", refused.said), {one for one in CALLERS if one in request}) is not None
+    return _field_named(refused.fields, _HINT.sub(" ", refused.reason), {one for one in CALLERS if one in request}) is not None
 
 
-def _only_a_range(said: str) -> bool:
+def _only_a_range(reason: str) -> bool:
     """Whether what is not allowed is a value beyond a limit, which is said like "must be between 0 and 2"."""
     return bool(
-        re.search(r"between|at (most|least)|(less|greater) than|too (large|high|small)|[<>≤≥]", said)
-    ) and not re.search(r"support|unrecogni|deprecated|only", said, re.IGNORECASE)
+        re.search(r"between|at (most|least)|(less|greater) than|too (large|high|small)|[<>≤≥]", reason)
+    ) and not re.search(r"support|unrecogni|deprecated|only", reason, re.IGNORECASE)
 
 
-def _named(parameters: Sequence[str], said: str, sent: set[str]) -> str | None:
+def _field_named(parameters: Sequence[str], reason: str, sent: set[str]) -> str | None:
     """By what the error names apart, else by the first quoted name, else by the first that occurs in its words."""
     for name in parameters:
         if (found := _canonical(name, sent)) is not None:
             return found
-    quoted = [found for one in _QUOTED.findall(said) if (found := _canonical(one, sent)) is not None]
+    quoted = [found for one in _QUOTED.findall(reason) if (found := _canonical(one, sent)) is not None]
     if not quoted:
-        places = {name: match.start() for name in sent if (match := _mention(name, said))}
+        places = {name: match.start() for name in sent if (match := _mention(name, reason))}
         quoted = sorted(places, key=lambda name: (places[name], -len(name)))
-    if {"temperature", "top_p"} <= set(quoted) and _BOTH.search(said):
+    if {"temperature", "top_p"} <= set(quoted) and _BOTH.search(reason):
         return "top_p"
     return quoted[0] if quoted else None
 
 
-def _mention(name: str, said: str) -> re.Match[str] | None:
-    return re.search(_ALIASES.get(name, rf"\b{name}\b"), said, re.IGNORECASE)
+def _mention(name: str, reason: str) -> re.Match[str] | None:
+    return re.search(_ALIASES.get(name, rf"\b{name}\b"), reason, re.IGNORECASE)
 
 
 def _canonical(name: str, sent: set[str]) -> str | None:
@@ -223,7 +223,7 @@ def _canonical(name: str, sent: set[str]) -> str | None:
     return None
 
 
-def _begun(request: Mapping[str, Any]) -> bool:
+def _ends_with_assistant(request: Mapping[str, Any]) -> bool:
     """Whether the request ends with a turn of the assistant."""
     turns = request.get("messages")
     return bool(turns) and turns[-1].get("role") == "assistant"  # type: ignore[index]

@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.errors import UsageError
 from gnothi.models.remote import tokens as measuring
-from gnothi.models.thoughts import tell_apart
+from gnothi.models.thoughts import split_reply
 from gnothi.types import Finish, Token
 
 # What a message says and what it only thinks: in fields of its own, in typed parts of its content, or between marks in its
@@ -46,14 +46,14 @@ def split_thought(message: Mapping[str, Any]) -> Split | None:
     place = "parts of the content" if thought else ""
     if not thought:
         place, thought = next(((name, found) for name in FIELDS if (found := _texts(message.get(name)).strip())), ("", ""))
-    told = tell_apart(text)
-    if not told.thinks:
+    reply = split_reply(text)
+    if not reply.thinks:
         # After a thought, chat templates leave lines empty; a stop string in them is not the answer's end.
         return Split(text.lstrip() if thought else text, thought, place)
-    if told.thought:
-        place = place or (MARKED if told.opened else ENDED)
-        thought = "\n".join(filter(None, (thought, told.thought)))
-    return Split(told.answer, thought, place, told.closed)
+    if reply.thought:
+        place = place or (MARKED if reply.opened else ENDED)
+        thought = "\n".join(filter(None, (thought, reply.thought)))
+    return Split(reply.answer, thought, place, reply.closed)
 
 
 def _parted(content: object) -> tuple[str, str] | None:
@@ -188,16 +188,16 @@ def bill(data: object) -> Bill | None:
 
 def _choices(data: object) -> list[Mapping[str, Any]]:
     if not isinstance(data, Mapping):
-        raise OtherShape(f"expected a JSON object, got {_shown(data)}")
+        raise OtherShape(f"expected a JSON object, got {_shortened(data)}")
     if data.get("error"):
-        raise InvalidReply(f"the server reports {_shown(data['error'])}")
+        raise InvalidReply(f"the server reports {_shortened(data['error'])}")
     choices = data.get("choices")
     if not choices and _filtered(data):
         raise UsageError(WITHHELD)
     if "choices" not in data:
-        raise OtherShape(f"expected choices, got {_shown(dict(data))}")
+        raise OtherShape(f"expected choices, got {_shortened(dict(data))}")
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, Mapping) for choice in choices):
-        raise InvalidReply(f"expected choices, got {_shown(dict(data))}")
+        raise InvalidReply(f"expected choices, got {_shortened(dict(data))}")
     return choices
 
 
@@ -219,25 +219,25 @@ def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
     if reason in _FILTERS:
         raise UsageError(WITHHELD)
     if reason in _BROKEN or choice.get("error"):
-        raise InvalidReply(f"the reply broke off: {_shown(choice.get('error') or reason)}")
+        raise InvalidReply(f"the reply broke off: {_shortened(choice.get('error') or reason)}")
     if not isinstance(message, Mapping) and not isinstance(choice.get("text"), str):
         if _filtered(choice.get("content_filter_results")):
             raise UsageError(WITHHELD)
-        raise InvalidReply(f"expected a text, got {_shown(dict(choice))}")
-    found = split_thought(message if isinstance(message, Mapping) else choice)
-    if found is None:
-        raise OtherShape(f"expected a text, got {_shown(dict(choice))}")
-    if reason in _CALLS and not found.text:
+        raise InvalidReply(f"expected a text, got {_shortened(dict(choice))}")
+    parts = split_thought(message if isinstance(message, Mapping) else choice)
+    if parts is None:
+        raise OtherShape(f"expected a text, got {_shortened(dict(choice))}")
+    if reason in _CALLS and not parts.text:
         raise UsageError("the server gave a call of a tool in place of a text, though it was offered none. Ask another model.")
-    thought = bool(found.thought) or not found.closed or thinks
-    numbers = measuring.measured(choice.get("logprobs"), found.text, thought)
+    thought = bool(parts.thought) or not parts.closed or thinks
+    numbers = measuring.measured(choice.get("logprobs"), parts.text, thought)
     return Choice(
-        found.text,
+        parts.text,
         numbers.tokens,
         _finish(reason, choice, stops),
-        found.thought,
-        found.place,
-        found.closed,
+        parts.thought,
+        parts.place,
+        parts.closed,
         numbers.lacking,
         numbers.floors,
         numbers.thought,
@@ -273,6 +273,6 @@ def _whole(value: object) -> int:
     return max(0, value) if isinstance(value, int) else 0
 
 
-def _shown(value: object, limit: int = 200) -> str:
+def _shortened(value: object, limit: int = 200) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -43,19 +43,19 @@ class Format:
         self._renderer: Renderer = Tagged() if settings.renderer == "tagged" else Plain()
         self._extra = settings.more()
 
-    def shown(self, prompt: Prompt, without: Collection[str] = ()) -> dict[str, Any]:
+    def prompt_fields(self, prompt: Prompt, without: Collection[str] = ()) -> dict[str, Any]:
         """The prompt's part of a request."""
         if self.chat:
             return chat(prompt, self._prefills(without))
         return {"prompt": self._renderer.render(prompt)}
 
-    def told_in_text(self, prompt: Prompt, without: Collection[str]) -> bool:
-        """Whether the model is merely told of the answer so far, and may say it again."""
+    def answer_in_text(self, prompt: Prompt, without: Collection[str]) -> bool:
+        """Whether the answer so far stands in the user's turn, so that the reply may repeat it."""
         return self.chat and not self._prefills(without) and bool(prompt.answer_so_far.strip())
 
     def body(
         self,
-        shown: Mapping[str, Any],
+        prompt_fields: Mapping[str, Any],
         decoding: Decoding,
         *,
         n: int = 1,
@@ -65,7 +65,7 @@ class Format:
     ) -> dict[str, Any]:
         """The whole request; ``without`` names fields that the server does not take."""
         temperature = SMALL if decoding.temperature == 0 and ZERO in without else decoding.temperature
-        body: dict[str, Any] = {"model": self._model, **shown, "temperature": temperature}
+        body: dict[str, Any] = {"model": self._model, **prompt_fields, "temperature": temperature}
         room = self._room if self.thinks else 0
         body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = decoding.max_tokens + room
         if decoding.temperature > 0:
@@ -89,12 +89,12 @@ class Format:
 
 
 def chat(prompt: Prompt, prefill: bool) -> dict[str, Any]:
-    """Messages, and the answer so far as a begun turn of the assistant or told in the last turn of the user."""
+    """Messages, and the answer so far as a begun turn of the assistant or as text in the last turn of the user."""
     turns: Sequence[Mapping[str, str]] = messages(prompt)
     so_far = prompt.answer_so_far.strip()
     if not so_far:
         return {"messages": turns}
     if prefill:
         return {"messages": [*turns, {"role": "assistant", "content": so_far}], **CONTINUING}
-    told = f"{turns[-1]['content']}\n\nThe reply begins like this:\n{so_far}\n\nGive the rest of it, without repeating this."
-    return {"messages": [*turns[:-1], {"role": "user", "content": told}]}
+    text = f"{turns[-1]['content']}\n\nThe reply begins like this:\n{so_far}\n\nGive the rest of it, without repeating this."
+    return {"messages": [*turns[:-1], {"role": "user", "content": text}]}

@@ -32,10 +32,10 @@ class Scorer:
     async def echo(self, prompt: Prompt, continuations: Sequence[str]) -> tuple[ContinuationScore, ...]:
         if self.format.chat:
             raise UsageError(f"{self.name}: setting model.scoring=echo needs model.endpoint=completions.")
-        before = str(self.format.shown(prompt)["prompt"])
+        before = str(self.format.prompt_fields(prompt)["prompt"])
         distinct = list(dict.fromkeys(continuations))
-        found = dict(zip(distinct, await gather(*(self._echo(before, text) for text in distinct)), strict=True))
-        return tuple(found[text] for text in continuations)
+        scores = dict(zip(distinct, await gather(*(self._echo(before, text) for text in distinct)), strict=True))
+        return tuple(scores[text] for text in continuations)
 
     async def _echo(self, before: str, continuation: str) -> ContinuationScore:
         whole = join(before, continuation)
@@ -46,10 +46,10 @@ class Scorer:
         tokens, prompt_tokens = await self.client.ask("/completions", {**body, **self.more}, echoed)
         if "".join(text for text, _ in tokens).endswith(whole):
             # Counted from the end: what a server puts before the prompt (BOS) has a text, too.
-            count, left = 0, len(whole) - len(before)
-            while left > 0:
+            count, remaining = 0, len(whole) - len(before)
+            while remaining > 0:
                 count += 1
-                left -= len(tokens[-count][0])
+                remaining -= len(tokens[-count][0])
         else:  # names of tokens that do not add up to their text
             alone, _ = await self.client.ask("/completions", {**body, "prompt": before, **self.more}, echoed)
             count = max(0, len(tokens) - len(alone))
@@ -74,7 +74,7 @@ class Scorer:
             )
         fields: dict[str, Any] = {"logprobs": True, "top_logprobs": TOP} if self.format.chat else {"logprobs": TOP}
         without = self.habits.without
-        body = self.format.body(self.format.shown(prompt, without), Decoding(max_tokens=1), without=without)
+        body = self.format.body(self.format.prompt_fields(prompt, without), Decoding(max_tokens=1), without=without)
         top, prompt_tokens = await self.client.ask(self.format.path, body | fields, likeliest)
         if not any(token.strip() == text.strip() for token in top for text in continuations):
             raise UsageError(
@@ -105,7 +105,7 @@ def likeliest(data: object) -> tuple[dict[str, float], int]:
             pairs = [(one.get("token"), one.get("logprob")) for one in entries if isinstance(one, Mapping)]
         elif isinstance(top, list) and top and isinstance(top[0], Mapping):
             pairs = list(top[0].items())
-    found = {str(text): number for text, value in pairs if (number := measuring.number(value)) is not None}
-    if not found:
+    by_text = {str(text): number for text, value in pairs if (number := measuring.number(value)) is not None}
+    if not by_text:
         raise InvalidReply("expected the likeliest tokens, got none")
-    return found, reply.bill.prompt_tokens if reply.bill else 0
+    return by_text, reply.bill.prompt_tokens if reply.bill else 0

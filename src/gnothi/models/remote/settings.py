@@ -168,27 +168,27 @@ class RemoteSettings(CallCache):
         if not self.extra.strip():
             return {}
         try:
-            found = json.loads(self.extra)
+            extra = json.loads(self.extra)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):  # what was given is not repeated: it may hold a key
+            extra = None
+        if not isinstance(extra, dict):  # what was given is not repeated: it may hold a key
             raise InvalidSetting(
                 "setting 'model.extra': got something else, expected a JSON object, as in "
                 """--set 'model.extra={"service_tier": "flex"}'."""
             )
-        if (name := _secret(found, os.environ.get(KEY_VARIABLE, "").strip())) is not None:
+        if (name := _secret(extra, os.environ.get(KEY_VARIABLE, "").strip())) is not None:
             raise InvalidSetting(
                 f"setting 'model.extra': the field {shown(name)} holds a secret, which runs would record. "
                 f"Give the key in the environment variable {KEY_VARIABLE}; one that goes into another header in a variable "
                 "that <--set model.headers=NAME=VARIABLE> names."
             )
-        return found
+        return extra
 
     def values(self, which: Literal["headers", "query"]) -> dict[str, str]:
         """The headers or the query parameters with their values. Raises InvalidSetting, which repeats none of them."""
-        found = {}
-        for one in getattr(self, which):
-            name, equals, variable = (part.strip() for part in one.partition("="))
+        values = {}
+        for item in getattr(self, which):
+            name, equals, variable = (part.strip() for part in item.partition("="))
             if not (equals and _HEADER.fullmatch(name) and _VARIABLE.fullmatch(variable)):
                 raise InvalidSetting(
                     f"setting 'model.{which}': got something else, expected NAME=VARIABLE, the name of an environment variable "
@@ -200,25 +200,25 @@ class RemoteSettings(CallCache):
                     f"setting 'model.{which}': what is given for {name!r} names no environment variable that holds a value "
                     f"on one line. Expected the variable's name, as in {_EXAMPLES[which]}, and the value in it."
                 )
-            found[name] = value
-        return found
+            values[name] = value
+        return values
 
     def located(self, environ: Mapping[str, str] | None = None) -> RemoteSettings:
         """With the address that counts: the setting, else that of the environment, else the server's usual one."""
         if self.base_url:
             return replace(self, base_url=self.base_url.rstrip("/"))
         environ, server = os.environ if environ is None else environ, self.server
-        found = environ.get(server.variable, "").strip().rstrip("/") if server.variable else ""
-        if found:
-            _check_url(found, f"environment variable {server.variable}")
+        address = environ.get(server.variable, "").strip().rstrip("/") if server.variable else ""
+        if address:
+            _check_url(address, f"environment variable {server.variable}")
             versioned = server.versioned and environ.get(server.versioned[1], "").strip()
-            found += server.versioned_path if versioned else server.path
-        if not (found or server.address):
+            address += server.versioned_path if versioned else server.path
+        if not (address or server.address):
             raise InvalidSetting(
                 f"the model's address: got none, expected it in the environment variable {server.variable}, or as "
                 "<--set model.base_url=https://...>."
             )
-        return replace(self, base_url=found or server.address)
+        return replace(self, base_url=address or server.address)
 
     def identity(self) -> dict[str, Any]:
         """The settings that replies may depend on."""

@@ -1,5 +1,5 @@
-"""Fields of a request by which models behind an API are told to think, or not to. Servers understand different ones and take
-others without a word, so each is tried in turn, and what the reply shows counts. (What chat templates take: ``switches``.)"""
+"""Fields of a request that switch the thinking of models behind an API on or off. Servers understand different ones and ignore
+others, so each is tried in turn, and what the reply shows counts. (What chat templates take: ``switches``.)"""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _ON: tuple[Fields, ...] = (
 _NAMES = frozenset(name for fields in (*_OFF, *_ON) for name in fields)
 
 
-def ladder(asked: Thinking, thinks: bool) -> Sequence[Fields]:
+def ladder(thinking: Thinking, thinks: bool) -> Sequence[Fields]:
     """Fields to try, the likeliest first, of a model that does or does not think where nothing is said."""
-    if asked == "off":
+    if thinking == "off":
         return _OFF if thinks else ()
-    if asked == "on":
+    if thinking == "on":
         return () if thinks else _ON
     return (
-        {"reasoning_effort": asked},
-        {"chat_template_kwargs": {"enable_thinking": True, "thinking": True, "reasoning_effort": asked}},
-        {"reasoning": {"effort": asked}},
+        {"reasoning_effort": thinking},
+        {"chat_template_kwargs": {"enable_thinking": True, "thinking": True, "reasoning_effort": thinking}},
+        {"reasoning": {"effort": thinking}},
     )
 
 
-def told_by_hand(extra: Fields) -> bool:
-    """Whether the fields that a user sends with every request say it already."""
+def sets_thinking(extra: Fields) -> bool:
+    """Whether the fields that a user sends with every request already switch thinking."""
     return not _NAMES.isdisjoint(extra)
 
 
-def shown(fields: Fields) -> str:
+def as_text(fields: Fields) -> str:
     """Fields as a user would write them."""
-    parts = (f"{key}={shown(value) if isinstance(value, Mapping) else value}" for key, value in fields.items())
+    parts = (f"{key}={as_text(value) if isinstance(value, Mapping) else value}" for key, value in fields.items())
     return ", ".join(part.replace("=True", "=true").replace("=False", "=false") for part in parts)

@@ -12,7 +12,8 @@ from typing import Any
 from gnothi.types import Token
 
 FLOOR = -9999.0
-"""What stands for "less than can be told": OpenAI's value for a token outside the likeliest, and ours for minus infinity."""
+"""The value of a log-probability that is too small to report: OpenAI's for a token outside the likeliest, and ours for minus
+infinity."""
 _ROUNDING = 1e-4
 """By so much a logarithm of a probability may exceed 0, in 16 bits."""
 _MARKS = {"Ġ": " ", "▁": " ", "Ċ": "\n", "</w>": " "}
@@ -82,28 +83,28 @@ def aligned(names: Sequence[str], numbers: Sequence[object], text: str, thinks: 
         return Measured((), thought=len(names))
     if not names:
         return ABSENT
-    shown = list(names)
-    place = _place(shown, text, thinks)
+    texts = list(names)
+    place = _place(texts, text, thinks)
     if place is None:
-        shown = [_plain(name) for name in names]
-        place = _place(shown, text, thinks)
+        texts = [_plain(name) for name in names]
+        place = _place(texts, text, thinks)
     if place is None and not thinks:
-        place, shown = 0, _found(shown, text)
-    if place is None or not shown:
+        place, texts = 0, _cut_by_names(texts, text)
+    if place is None or not texts:
         return Measured(lacking="the tokens do not add up to the answer")
     tokens: list[Token] = []
     done, before, floors = 0, 0, 0
-    for share, value in zip(shown, numbers, strict=True):
+    for share, value in zip(texts, numbers, strict=True):
         start, done = done, done + len(share)
         if start < place and done <= place:
             before += 1
             continue
         if start >= place + len(text):
             break
-        if (found := number(value)) is None:
+        if (logprob := number(value)) is None:
             return Measured(lacking=f"a token's log-probability is {value!r:.20}")
-        floors += found <= FLOOR
-        tokens.append(Token(share[max(0, place - start) : max(0, place + len(text) - start)], found))
+        floors += logprob <= FLOOR
+        tokens.append(Token(share[max(0, place - start) : max(0, place + len(text) - start)], logprob))
     return Measured(tuple(tokens), "", floors, before)
 
 
@@ -125,22 +126,22 @@ def _place(names: Sequence[str], text: str, thinks: bool) -> int | None:
 
 
 def _plain(name: str) -> str:
-    for mark, meant in _MARKS.items():
-        name = name.replace(mark, meant)
+    for mark, replacement in _MARKS.items():
+        name = name.replace(mark, replacement)
     return name
 
 
-def _found(names: Sequence[str], text: str) -> list[str]:
+def _cut_by_names(names: Sequence[str], text: str) -> list[str]:
     """``text`` cut where the names of tokens can be found in it, in order; what lies between goes to the token before. Nothing
     where most of them are not found."""
     starts: list[int] = []
-    at = known = 0
+    at = matched = 0
     for name in names:
         place = text.find(name.strip(), at) if name.strip() else -1
-        known += place >= 0
+        matched += place >= 0
         starts.append(at if place < 0 else place)
         at = starts[-1] if place < 0 else place + len(name.strip())
-    if 2 * known < sum(bool(name.strip()) for name in names) or sum(map(len, names)) < _COVERED * len(text):
+    if 2 * matched < sum(bool(name.strip()) for name in names) or sum(map(len, names)) < _COVERED * len(text):
         return []
     starts[0] = 0
     ends = [*starts[1:], len(text)]
@@ -149,23 +150,23 @@ def _found(names: Sequence[str], text: str) -> list[str]:
 
 def first(tokens: Sequence[Token], length: int) -> tuple[Token, ...]:
     """Those of the first ``length`` characters; of a token that reaches beyond them, the part inside."""
-    kept: list[Token] = []
+    part: list[Token] = []
     done = 0
     for token in tokens:
         if done >= length:
             break
-        kept.append(Token(token.text[: length - done], token.logprob))
+        part.append(Token(token.text[: length - done], token.logprob))
         done += len(token.text)
-    return tuple(kept)
+    return tuple(part)
 
 
 def after(tokens: Sequence[Token], length: int) -> tuple[Token, ...]:
     """Those after the first ``length`` characters; a token that reaches beyond them keeps the rest of its text."""
-    kept: list[Token] = []
+    part: list[Token] = []
     done = 0
     for token in tokens:
         done += len(token.text)
         if done > length:
             inside = min(len(token.text), done - length)
-            kept.append(Token(token.text[len(token.text) - inside :], token.logprob))
-    return tuple(kept)
+            part.append(Token(token.text[len(token.text) - inside :], token.logprob))
+    return tuple(part)

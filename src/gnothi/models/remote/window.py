@@ -14,7 +14,7 @@ from typing import Any
 OVERHEAD = 128
 """Bytes that a server's chat template is thought to add to a request."""
 FIRST_RATIO = 0.5
-"""Prompt tokens per byte until the server has told: twice what English text has."""
+"""Prompt tokens per byte until the server has counted some: twice those of English text."""
 MARGIN = 1.25
 ENOUGH = 500
 """Bytes from which a request shows how many tokens its text has: in shorter ones the server's own part weighs too much."""
@@ -30,7 +30,7 @@ KNOWN = 5
 
 
 class Sizes:
-    """Prompt tokens by bytes, as bills tell them. ``window`` is what the server says it reads at most."""
+    """Prompt tokens by bytes, as bills count them. ``window`` is what the server says it reads at most."""
 
     def __init__(self) -> None:
         self.window: int | None = None
@@ -42,7 +42,7 @@ class Sizes:
         """The most tokens that a prompt of so many bytes is thought to have."""
         return ceil((size + OVERHEAD) * (self._most or FIRST_RATIO))
 
-    def saw(self, tokens: int, size: int) -> int | None:
+    def learn(self, tokens: int, size: int) -> int | None:
         """Learn from a bill. Where the prompt seems to have been cut, how many tokens it is thought to have had."""
         if size < ENOUGH:
             if tokens > self.expected(size):
@@ -51,11 +51,11 @@ class Sizes:
         if not tokens:  # a server that does not count
             return None
         usual = median(self._usual) if len(self._usual) >= KNOWN else None
-        thought = round(size * (usual or USUAL))
-        beyond = usual is not None and self.window is not None and tokens <= self.window < 0.9 * thought
-        if tokens * LONGEST < size or (usual is not None and tokens < SHARE * thought) or beyond:
+        estimate = round(size * (usual or USUAL))
+        beyond = usual is not None and self.window is not None and tokens <= self.window < 0.9 * estimate
+        if tokens * LONGEST < size or (usual is not None and tokens < SHARE * estimate) or beyond:
             self.cut += 1
-            return thought
+            return estimate
         self._most = max(self._most or 0.0, MARGIN * tokens / size)
         self._usual.append(tokens / size)
         return None
@@ -76,9 +76,9 @@ def window(entry: object, model: str = "") -> int | None:
             return found
         return window(entry.get("models") or entry.get("data"), model)
     if isinstance(entry, list):
-        known = [one for one in entry if isinstance(one, Mapping)]
-        named = [one for one in known if model in (one.get("id"), one.get("name"), one.get("model"))]
-        tagged = [one for one in known if str(one.get("name")).partition(":")[0] == model]
+        entries = [one for one in entry if isinstance(one, Mapping)]
+        named = [one for one in entries if model in (one.get("id"), one.get("name"), one.get("model"))]
+        tagged = [one for one in entries if str(one.get("name")).partition(":")[0] == model]
         return next((found for one in named or tagged if (found := window(_plain(one))) is not None), None)
     return None
 

@@ -72,11 +72,11 @@ def read(
             if hit:
                 ids, finish = ids[:place], "stop"
                 break
-    logprobs = [float(found[token].logprob) for token, found in zip(ids, completion.logprobs, strict=False)]
+    logprobs = [float(candidates[token].logprob) for token, candidates in zip(ids, completion.logprobs, strict=False)]
     if not all(map(math.isfinite, logprobs)):
         return not_finite()
-    shown = ids[:-1] if finish == "eos" else ids
-    text, tokens, cut = write_out(detokenizer, watch, context, shown, logprobs, [None] * len(shown))
+    visible = ids[:-1] if finish == "eos" else ids
+    text, tokens, cut = write_out(detokenizer, watch, context, visible, logprobs, [None] * len(visible))
     return Drawn(Generation(text, tokens, "stop" if cut else finish, len(prompt), len(ids)), tuple(ids))
 
 
@@ -191,8 +191,8 @@ class Weigh:
 
     def receive(self, output: Any) -> None:
         prefix = self.prefixes[output.request_id]
-        for token, found in output.outputs[0].logprobs[0].items():
-            self.replies[prefix, token] = min(float(found.logprob), 0.0)  # in this order NaN stays NaN
+        for token, entry in output.outputs[0].logprobs[0].items():
+            self.replies[prefix, token] = min(float(entry.logprob), 0.0)  # in this order NaN stays NaN
 
     def finish(self) -> None:
         if any(map(math.isnan, self.replies.values())):
@@ -383,8 +383,8 @@ class VLLMBackend(ContinuousBackend):
     def _hand_over(self, errands: Sequence[Draw | Glance]) -> None:
         """Fetch the states of errands whose sequences were all fed."""
         wanted = [(feed.number, hook) for errand in errands for feed in errand.feeds.values() for hook in feed.hooks]
-        found = self._engine.collective_rpc("gnothi_states", args=([(number, *hook) for number, hook in wanted],))[0]
-        states = {key: np.frombuffer(value, np.float32) for key, value in zip(wanted, found, strict=True) if value}
+        values = self._engine.collective_rpc("gnothi_states", args=([(number, *hook) for number, hook in wanted],))[0]
+        states = {key: np.frombuffer(value, np.float32) for key, value in zip(wanted, values, strict=True) if value}
         for errand in errands:
             if all((feed.number, hook) in states for feed in errand.feeds.values() for hook in feed.hooks):
                 errand.finish(states)

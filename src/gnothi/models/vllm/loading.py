@@ -1,4 +1,4 @@
-"""Starting vLLM on a model: which versions, which of its options, and what a user is told when it cannot be."""
+"""Starting vLLM on a model: which versions, which of its options, and the error when it cannot be started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gnothi.models.engine.loading import (
     warn_of_habits,
     weights_of,
 )
-from gnothi.models.generation_config import told as not_followed
+from gnothi.models.generation_config import not_followed
 from gnothi.models.places import locate
 from gnothi.models.rendering import EscapeSpecialTokens
 from gnothi.models.settings import PREFILL_TOKENS, VLLMSettings
@@ -130,7 +130,7 @@ def _start(settings: VLLMSettings) -> str:
     # Standard output belongs to our results.
     os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    # vLLM reports its use to a server of its makers unless told not to.
+    # vLLM reports its use to a server of its makers unless this is set.
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     if settings.eager:
         # The newer of vLLM's two runners lays out its batches differently; the worker extension knows the older one.

@@ -22,7 +22,7 @@ _MARK = "gnothi-feed"
 
 
 class Feed(NamedTuple):
-    """What is wanted of a re-fed sequence: the states that ``hooks`` read at its last token. It travels as the request's id, to
+    """The request for a re-fed sequence: the states that ``hooks`` read at its last token. It travels as the request's id, to
     which vLLM may append something of its own."""
 
     hooks: tuple[StateHook, ...]
