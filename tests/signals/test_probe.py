@@ -9,7 +9,7 @@ from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.methods.steps.prompts import ANSWER, REASON
 from gnothi.models.wrappers import Traced
 from gnothi.signals import registry
-from gnothi.signals.base import Foreseen
+from gnothi.signals.base import PromptSignal
 from gnothi.signals.probe import Probe, put
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Decoding, Passage, Prompt
@@ -23,12 +23,12 @@ PROMPT = Prompt(REASON, "Where was Mira Tolven born?", (Passage("p", "Text"),), 
 async def test_the_chance_is_the_uncertainty(name: str, chance: float) -> None:
     model = Traced(Scripted(lambda _: "Kestrel by Dunmere"))
     signal = registry.create(name, probe=probe_saying(0.8, 0.3))
-    assert isinstance(signal, Foreseen)
+    assert isinstance(signal, PromptSignal)
     with events.record() as recorded:
         measured = await signal.measure(model, PROMPT, Decoding())
     assert measured.greedy.text == "Kestrel by Dunmere"
     assert measured.uncertainty == pytest.approx(chance)
-    assert await signal.foresee(model, PROMPT) == pytest.approx(chance)
+    assert await signal.from_prompt(model, PROMPT) == pytest.approx(chance)
     calls = [(one.operation, one.generated_tokens) for one in recorded if isinstance(one, events.ModelCall)]
     assert sorted(calls) == [("generate", 4), ("states", 0)][: 2 if name == "probe" else 1]
 

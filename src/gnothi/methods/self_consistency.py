@@ -55,6 +55,6 @@ class SelfConsistency(MethodSettings):
         groups = Groups()
         for answer in answers:
             await groups.add(answer)
-        counts = tuple((group.anchor, group.size) for group in sorted(groups.found, key=lambda group: -group.size))
+        counts = tuple((group.anchor, group.size) for group in sorted(groups.groups, key=lambda group: -group.size))
         events.emit(events.Grouped(question.text, counts, groups.unknown, self.paths))
         return groups

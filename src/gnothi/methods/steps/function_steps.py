@@ -16,7 +16,7 @@ from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.settings import CHAIN_STOPS, needs_of
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.base import Foreseen, Measured, Signal
+from gnothi.signals.base import Measured, PromptSignal, Signal
 from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.registry import name_of
 from gnothi.signals.replies import says_nothing
@@ -89,9 +89,9 @@ class Steps:
         asked, reader = self._asked(question), self._measuring(signal)
         prompt = reader.reading(asked, self._passages(passages))
         used = reader.make_signal(reader.signal)
-        if not isinstance(used, Foreseen):
+        if not isinstance(used, PromptSignal):
             return _doubt(await self._measured(reader, prompt, not prompt.passages))
-        doubt = min(decisive(await used.foresee(self.model, prompt)), LARGEST)
+        doubt = min(decisive(await used.from_prompt(self.model, prompt)), LARGEST)
         if self.threshold is not None and not prompt.passages:
             verdict = "trust" if doubt <= self.threshold else "retrieve"
             score = doubt if doubt < LARGEST else None
