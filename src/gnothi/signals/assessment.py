@@ -46,8 +46,8 @@ class Assessment:
     """Asks several times, groups the answers by meaning and decides.
 
     ``extract`` takes the answer out of a reply. ``schedule``: ``waves`` as above; ``at_once`` makes all tries in one request
-    and never stops early; ``in_turn`` makes all, one after the other, as published; ``one_by_one`` stops as soon as the outcome is
-    settled. How tries are made never changes whether given answers count as known.
+    and never stops early; ``in_turn`` makes all, one after the other, as published; ``one_by_one`` stops as soon as the outcome
+    is settled. How tries are made never changes whether given answers count as known.
 
     Emits Grouped, then Decided with kind ``retrieve``, the disagreement against 1 - alpha, and ``retrieve`` or ``trust``.
     """
