@@ -27,7 +27,7 @@ from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
 from gnothi.graph.graph import Manifest, prepare, read_manifest
 from gnothi.graph.log import Log
-from gnothi.graph.readers import LABEL, ConceptNet, Malformed, Parser, called
+from gnothi.graph.readers import LABEL, ConceptNet, Malformed, Parser, node_names
 from gnothi.graph.tables import arrange
 from gnothi.graph.templates import Templates
 from gnothi.locks import hold
@@ -50,13 +50,13 @@ class GraphReport(SourcesReport):
     """What a build did.
 
     ``nodes`` and ``facts`` count the whole graph, ``read`` the triples read in this run, ``empty`` lines that hold no fact for
-    this graph (another language, marked as false), ``unsaid`` relations without a sentence of their own.
+    this graph (another language, marked as false), ``without_sentence`` relations without a sentence of their own.
     """
 
     nodes: int = 0
     facts: int = 0
     read: int = 0
-    unsaid: tuple[str, ...] = ()
+    without_sentence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class _Build(SourceReader[GraphReport]):
             self.manifest = replace(self.manifest, complete=True)
             write_manifest(self.folder, self.manifest)
         unnamed = [(name, sentence) for name, sentence in self.manifest.relations if name not in templates.sentences]
-        self.report.unsaid = tuple(name for name, _ in unnamed)
+        self.report.without_sentence = tuple(name for name, _ in unnamed)
 
     def _live(self) -> set[int]:
         """The versions of files that count: of each the newest, and those before it until it was read to its end."""
@@ -273,7 +273,7 @@ class _Build(SourceReader[GraphReport]):
         keys = self.log.names
         used = np.zeros(len(keys), dtype=bool)
         used[triples[:, 0]] = used[triples[:, 2]] = True
-        names = called(keys, labels, used.tolist())
+        names = node_names(keys, labels, used.tolist())
         lemma = lemmas.lemmatiser(lemmatiser, self.language)
         self._tell_arranging(0.0)
         tables = arrange(names, triples, weights[~is_label], lemma, self._tell_arranging)

@@ -300,7 +300,7 @@ def parser(path: Path, first: str, columns: Sequence[str] | None, language: str,
 # What nodes are called: names as they are, IRIs by their labels or their ends. Two nodes never have one name.
 
 
-def called(keys: Sequence[str], labels: Mapping[int, int], used: Sequence[bool]) -> list[str]:
+def node_names(keys: Sequence[str], labels: Mapping[int, int], used: Sequence[bool]) -> list[str]:
     """The names of nodes from how they were read. ``labels`` gives for a node the one whose text it is called by;
     ``used`` tells the nodes that have facts from those that are labels only.
 

@@ -63,7 +63,7 @@ class Example:
     """For questions about a pair: what has to be asked of whom."""
 
 
-def written_out(example: Example, prefix: int = 0, short: bool = False) -> list[Segment]:
+def segments_of(example: Example, prefix: int = 0, short: bool = False) -> list[Segment]:
     """The question, and its answer alone or its sentences from ``prefix`` on; those before stand there and are not trained."""
     choices = f" <choices> {' / '.join(example.choices)}" if example.choices else ""
     head = f"<question> {example.question}{choices}"
@@ -237,7 +237,7 @@ class Curriculum:
 
     def reply(self, example: Example, prefix: int = 0, short: float = 0.18) -> list[Segment]:
         """The question and its reply; the first ``prefix`` sentences stand already and are not trained."""
-        return written_out(example, prefix, short=not prefix and self.rng.random() < short)
+        return segments_of(example, prefix, short=not prefix and self.rng.random() < short)
 
     def passage(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gnothi.lab.corpus import passage_text
-from gnothi.lab.curriculum import Context, Curriculum, Example, Mix, Segment, written_out
+from gnothi.lab.curriculum import Context, Curriculum, Example, Mix, Segment, segments_of
 from gnothi.lab.language import COMPARISON, NO, YES, YES_NO_SAME
 from gnothi.lab.world import World
 
@@ -62,7 +62,7 @@ class Probes:
 
     def _document(self, texts: list[str], example: Example, short: bool = False, prefix: int = 0) -> list[Segment]:
         self.rng.shuffle(texts)
-        (head, _), reply = written_out(example, prefix, short)
+        (head, _), reply = segments_of(example, prefix, short)
         return [("<bos>" + " ".join([*texts, head]), False), reply]
 
     def _subject(self, level: str, kind: str | None = None) -> str:

@@ -20,11 +20,11 @@ from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STO
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.attention import (
     Word,
+    attended_words,
     deepest,
     needs_for_information,
+    words_attended_by,
     words_in_need,
-    words_looked_at,
-    words_looked_at_by,
 )
 from gnothi.types import Answer, Attended, Capabilities, Passage, Question
 
@@ -163,7 +163,7 @@ class Dragin(MethodSettings):
             return word in known and is_content(word, first)
 
         sayings = [word for word in unsure if word.counts]
-        words = words_looked_at_by(attended, sayings, end, question.text, self.top_n, counts)
+        words = words_attended_by(attended, sayings, end, question.text, self.top_n, counts)
         return await search(self.retriever, " ".join(words) or question.text, self.k)
 
     def _emit(self, draft: str, words_of: Sequence[Sequence[Word]], unsure: Word | None) -> None:
@@ -184,7 +184,7 @@ class Dragin(MethodSettings):
         def counts(word: str, first: bool) -> bool:  # what else a prompt holds, such as its labels, is nothing to look for
             return word in known and is_content(word, first)
 
-        words = words_looked_at(attended, place, question.text, self.top_n, counts)
+        words = attended_words(attended, place, question.text, self.top_n, counts)
         query = " ".join(map(bare, words)) or question.text
         return await search(self.retriever, query, self.k)
 

@@ -170,11 +170,11 @@ def takes(name: str, settings: Settings) -> set[str]:
     return {key for key in known.settings if key in has or not key.startswith(_OF_SIGNALS)}
 
 
-def _superseded(name: str, one: Given, given: Mapping[str, Given]) -> bool:
+def _superseded(name: str, setting: Given, given: Mapping[str, Given]) -> bool:
     """Whether the signal was named nearer to the command than its setting, as where a run is repeated with another signal."""
     gate = methods.spec(name).gate
     named = (given.get(key) for key in (SECTION, gate.signal_key if gate else None) if key)
-    return any(other.layer > one.layer for other in named if other)
+    return any(other.layer > setting.layer for other in named if other)
 
 
 def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod]) -> None:

@@ -65,7 +65,7 @@ def echoes(answer: str, question: str, golds: Sequence[str]) -> bool:
     return bool(right) and all(len(words) >= len(gold) + _BEYOND for gold in right)
 
 
-def chosen(answer: str, choices: Sequence[str]) -> str:
+def named_choice(answer: str, choices: Sequence[str]) -> str:
     """By text or label (``as_choice``), else the only choice whose words occur in the answer, in a row; nothing where none does
     or several do.
 

@@ -70,7 +70,7 @@ def words_in_need(attended: Attended, counts: Counts, lengths: Sequence[int]) ->
     return sentences
 
 
-def words_looked_at_by(attended: Attended, unsure: Sequence[Word], end: int, text: str, n: int, counts: Counts) -> list[str]:
+def words_attended_by(attended: Attended, unsure: Sequence[Word], end: int, text: str, n: int, counts: Counts) -> list[str]:
     """QFS as in the authors' code: of ``text``, in the prompt, and of the continuation before token ``end``, without the
     ``unsure`` words, the ``n`` that these are predicted from: that the token before each of theirs looks at most, on average.
 
@@ -90,8 +90,8 @@ def words_looked_at_by(attended: Attended, unsure: Sequence[Word], end: int, tex
         if left_out.isdisjoint(word[1]) and counts(word[0], word[2])
     ]
     looked_at = [weights[[first + place for place in places]].sum() for _, places, _ in words]
-    chosen = sorted(sorted(range(len(words)), key=lambda place: -looked_at[place])[:n])
-    return [words[place][0] for place in chosen]
+    places = sorted(sorted(range(len(words)), key=lambda place: -looked_at[place])[:n])
+    return [words[place][0] for place in places]
 
 
 def _sentences(tokens: Sequence[str]) -> list[tuple[int, int]]:
@@ -104,7 +104,7 @@ def _sentences(tokens: Sequence[str]) -> list[tuple[int, int]]:
     return list(zip([0, *ends], [*ends, len(tokens)], strict=True))
 
 
-def words_looked_at(attended: Attended, row: int, text: str, n: int, counts: Counts) -> list[str]:
+def attended_words(attended: Attended, row: int, text: str, n: int, counts: Counts) -> list[str]:
     """QFS: of the last occurrence of ``text`` in the prompt and of the continuation before token ``row``, the ``n`` words
     that this token looks at most, in the order of the text and without those that ``counts`` says no of.
 
@@ -115,8 +115,8 @@ def words_looked_at(attended: Attended, row: int, text: str, n: int, counts: Cou
     weights = attended.attention[row, first:end]
     words = [(word, float(weights[places].max()), opens) for word, places, opens in _words(attended.tokens[first:end])]
     eligible = [place for place, (word, _, opens) in enumerate(words) if counts(word, opens)]
-    chosen = sorted(sorted(eligible, key=lambda place: -words[place][1])[:n])
-    return [words[place][0] for place in chosen]
+    places = sorted(sorted(eligible, key=lambda place: -words[place][1])[:n])
+    return [words[place][0] for place in places]
 
 
 def _words(tokens: Sequence[str], before: str = "") -> list[tuple[str, list[int], bool]]:

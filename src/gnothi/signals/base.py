@@ -39,10 +39,10 @@ class Measured:
     @property
     def score(self) -> float | None:
         """The uncertainty as events and answers carry it."""
-        return said_as(self.uncertainty)
+        return finite_or_none(self.uncertainty)
 
 
-def said_as(score: float) -> float | None:
+def finite_or_none(score: float) -> float | None:
     """None instead of infinity, which JSON cannot say."""
     return None if score == float("inf") else score
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import ContinuationSignal, Continued, Measured, Sampling, Signal, said_as
+from gnothi.signals.base import ContinuationSignal, Continued, Measured, Sampling, Signal, finite_or_none
 from gnothi.signals.replies import says_nothing
 from gnothi.signals.stopping import Lead, Stopping, groups
 from gnothi.types import Decoding, Prompt
@@ -56,7 +56,7 @@ class Drawing:
             self.model, self.prompt, self.decoding, replace(self.sampling, samples=2 * k)
         )
         draws = [[await self._score(continued.part(begin, begin + count)) for count in groups(k)] for begin in (0, k)]
-        return Measured(continued.greedy, draws[0][-1], draws=tuple(tuple(map(said_as, scores)) for scores in draws))
+        return Measured(continued.greedy, draws[0][-1], draws=tuple(tuple(map(finite_or_none, scores)) for scores in draws))
 
     async def _score(self, continued: Continued) -> float:
         continued = continued.filled(self.sampling.samples) if self.comparable else continued

@@ -15,7 +15,7 @@ from gnothi.types import Decoding, Generation, Prompt
 SCORE_DIGITS = 4
 """Floating-point sums depend on what else is in a batch, in about the sixth digit (measured on random models), and 1 - 7/10 is
 more than 0.3: so many significant digits of a score decide, and are recorded."""
-_UNSAID = Generation("")
+_NO_DRAFT = Generation("")
 
 
 def decisive(score: float) -> float:
@@ -49,7 +49,7 @@ class Gate:
 
     async def __call__(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Verdict:
         if isinstance(self.signal, PromptSignal) and not self.draft:
-            without_draft = Measured(_UNSAID, await self.signal.from_prompt(model, prompt))
+            without_draft = Measured(_NO_DRAFT, await self.signal.from_prompt(model, prompt))
             if self._above(without_draft):
                 events.emit(self._decided(without_draft, "retrieve", prompt.question))
                 return Verdict(without_draft, True)

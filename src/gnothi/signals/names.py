@@ -42,7 +42,7 @@ def _trimmed(run: list[str]) -> str:
     return " ".join(run).rstrip(".")
 
 
-def names_said(sentence: str) -> tuple[str, ...]:
+def names_in_statement(sentence: str) -> tuple[str, ...]:
     """As ``runs_of_names``, in a statement: without a word that only opens it; then its years."""
     first, _, rest = sentence.strip().partition(" ")
     statement = rest if first.strip(",;:").lower() in _OPENING else sentence
@@ -53,7 +53,7 @@ def names_said(sentence: str) -> tuple[str, ...]:
 
 def pairs(sentence: str, question: str) -> tuple[tuple[str, str], ...]:
     """The first name of a sentence with each other; a single one with those of the question. None for what concludes."""
-    names = names_said(sentence)
+    names = names_in_statement(sentence)
     if _CONCLUSION in sentence.lower() or not names:
         return ()
     if len(names) > 1:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import PromptSignal
-from gnothi.signals.probe import Probe, put
+from gnothi.signals.probe import Probe, as_task
 from gnothi.types import Capabilities, Prompt
 
 
@@ -30,6 +30,6 @@ class StateProbe(PromptSignal):
 
     async def from_prompt(self, model: LanguageModel, prompt: Prompt) -> float:
         """The uncertainty, without a reply."""
-        question = put(prompt, self.probe.task)
+        question = as_task(prompt, self.probe.task)
         reading = await model.states(question, self.probe.states)
         return self.probe.wrong_by_state(np.concatenate(reading.states))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import PromptSignal
-from gnothi.signals.kinds.self_report import asked_whether_known
+from gnothi.signals.kinds.self_report import know_prompt
 from gnothi.signals.replies import reply_says_yes
 from gnothi.types import Capabilities, Decoding, Prompt
 
@@ -21,5 +21,5 @@ class SaysItKnows(PromptSignal):
     default_threshold: ClassVar[float | None] = 0.5
 
     async def from_prompt(self, model: LanguageModel, prompt: Prompt) -> float:
-        reply = await model.generate(asked_whether_known(prompt), Decoding(max_tokens=10, stop=("\n",)))
+        reply = await model.generate(know_prompt(prompt), Decoding(max_tokens=10, stop=("\n",)))
         return 0.0 if reply_says_yes(reply.text) else 1.0

@@ -27,7 +27,7 @@ def probability_of_yes(affirmative: float, negative: float) -> float:
     return 1.0 / (1.0 + math.exp(difference)) if difference < 700 else 0.0
 
 
-def asked_whether_known(prompt: Prompt) -> Prompt:
+def know_prompt(prompt: Prompt) -> Prompt:
     """The prompt's question, with its passages, as a question whether the model knows the answer."""
     return Prompt(KNOW, prompt.question, prompt.passages, prompt.choices)
 
@@ -41,5 +41,5 @@ class SelfReport(PromptSignal):
     default_threshold: ClassVar[float | None] = 0.5
 
     async def from_prompt(self, model: LanguageModel, prompt: Prompt) -> float:
-        affirmative, negative = await model.score(asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
+        affirmative, negative = await model.score(know_prompt(prompt), (AFFIRMATIVE, NEGATIVE))
         return 1.0 - probability_of_yes(affirmative.logprob, negative.logprob)
