@@ -38,7 +38,7 @@ class Experience:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Of the nearest questions, how many were known and unknown; ``stored``: of all stored ones, and how many said nothing."""
+    """Of the nearest questions, how many were known and unknown; ``stored``: of all stored ones, and how many are silent."""
 
     known: int
     unknown: int
@@ -71,7 +71,7 @@ class KnowledgeSource(Protocol):
 
 
 class KnowledgeReference:
-    """A ``KnowledgeSource`` of at least one question, and of ``silent`` ones that told nothing. Without ``similarity``,
+    """A ``KnowledgeSource`` of at least one question; ``silent`` more left open what the model knows. Without ``similarity``,
     questions are compared by their words."""
 
     def __init__(
@@ -102,8 +102,8 @@ def write_knowledge(
     silent: int = 0,
     model: Mapping[str, str] | None = None,
 ) -> None:
-    """Makes the folder, or makes it anew. ``silent`` questions told nothing; ``model`` (name and fingerprint) knew the others
-    or not."""
+    """Makes the folder, or makes it anew. ``silent`` questions left open what the model knows; ``model`` (name and fingerprint)
+    knew the others or not."""
     path.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"question": one.question, "known": one.known}, ensure_ascii=False) for one in experiences]
     (path / QUESTIONS).write_text("".join(f"{line}\n" for line in lines), "utf-8")

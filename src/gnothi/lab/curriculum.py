@@ -60,7 +60,7 @@ class Example:
     answer: str
     choices: tuple[str, ...] = ()
     quizzes: tuple[tuple[Relation, str], ...] = ()
-    """For questions about a pair: what has to be asked of whom."""
+    """For questions about a pair: the relations that are needed, each with its subject."""
 
 
 def segments_of(example: Example, prefix: int = 0, short: bool = False) -> list[Segment]:

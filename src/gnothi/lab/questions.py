@@ -51,7 +51,7 @@ def right_action(familiarity: str, coverage: str) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question before it is told apart by familiarity: text, gold answer, facts needed in order."""
+    """A question before its familiarity is known: text, gold answer, facts needed in order."""
 
     kind: Kind
     key: str

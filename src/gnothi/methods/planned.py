@@ -52,12 +52,12 @@ class PlannedMethod:
 
     @property
     def never_retrieves(self) -> bool:
-        """Whether its gate was told never to fire."""
+        """Whether its settings say that its gate never fires."""
         return (gate := self.gate) is not None and self.values[gate.key] == float("inf")
 
     @property
     def always_retrieves(self) -> bool:
-        """Whether its gate was told to fire always."""
+        """Whether its settings say that its gate always fires."""
         return (gate := self.gate) is not None and gate.open is not None and bool(self.values[gate.open])
 
     @property

@@ -21,8 +21,8 @@ from gnothi.types import Answer, Generation, Passage, Question, Task
 
 
 class Tags(NamedTuple):
-    """What opens and closes a query, and what was found, and how a reply begins; answers stand in <answer>, thoughts in
-    <think>."""
+    """What opens and closes a query, and the results of a search, and how a reply begins; answers stand in <answer>, thoughts
+    in <think>."""
 
     task: Task
     query: tuple[str, str]
@@ -119,7 +119,7 @@ class SearchR1(GenerationSettings):
 
 
 def full_text(turn: Generation) -> str:
-    """What a turn says, with the thought that was told apart from it."""
+    """The text of a turn, with its thought, which is kept apart from it."""
     return f"{THINK[0]}{turn.thought}{THINK[1]}\n{turn.text}" if turn.thought else turn.text
 
 

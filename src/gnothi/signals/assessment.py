@@ -82,7 +82,7 @@ class Assessment:
         return 1 if self.schedule == "one_by_one" else tally.needed - tally.largest
 
     async def _group(self, question: str, groups: Groups, answers: Sequence[str]) -> None:
-        """Add the answers in order. What the judge may be asked of a wave is asked at once, before the grouping needs it."""
+        """Add the answers in order. All requests that a wave may need of the judge are made at once, before the grouping."""
         pairs = [] if self.schedule in _SINGLY else _pairs(groups, answers)
         same = await gather(*(self.judge(question, *pair) for pair in pairs))
         verdicts = {(normalized(one), normalized(other)): verdict for (one, other), verdict in zip(pairs, same, strict=True)}

@@ -43,7 +43,7 @@ class Measured:
 
 
 def finite_or_none(score: float) -> float | None:
-    """None instead of infinity, which JSON cannot say."""
+    """None instead of infinity, which JSON does not have."""
     return None if score == float("inf") else score
 
 

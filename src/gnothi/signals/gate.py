@@ -25,7 +25,7 @@ def decisive(score: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was measured and whether the gate fired; without a draft where the gate was told that none is needed then."""
+    """What was measured and whether the gate fired; without a draft where it fired and ``Gate.draft`` is false."""
 
     measured: Measured
     fired: bool

@@ -141,7 +141,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def first_sentence(reply: Generation) -> Generation:
-    """What the model said, with its tokens, up to the end of the first sentence."""
+    """The reply, with its tokens, up to the end of the first sentence."""
     words = map(re.escape, split_sentences(reply.text)[0].split())
     match = re.compile(r"\s*" + r"\s+".join(words)).match(reply.text)
     return cut(reply, match.end() if match else 0)
@@ -230,7 +230,7 @@ def _answer_within(sentence: str, question: str) -> str:
 
 
 def _addition(text: str, known: frozenset[str]) -> str:
-    """The text up to its first clause, without "written by"; empty where it says no more than was asked."""
+    """The text up to its first clause, without "written by"; empty where it has no word beyond the ``known`` ones."""
     text = _BY.sub("", _CLAUSE.split(text, maxsplit=1)[0].strip(" ,.:;-–—"))
     return text if any(not _repeats(word, known) for word in text.split()) else ""
 

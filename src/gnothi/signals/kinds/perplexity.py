@@ -27,7 +27,7 @@ def generation_perplexity(generation: Generation) -> float:
 
 
 def mean_probability(generation: Generation) -> float:
-    """The geometric mean of the token probabilities, in [0, 1]; 0 where nothing was said, or without log-probabilities."""
+    """The geometric mean of the token probabilities, in [0, 1]; 0 for a blank text, or without log-probabilities."""
     value = generation_perplexity(generation)
     return 0.0 if math.isinf(value) else 1.0 / value
 

@@ -1,4 +1,4 @@
-"""The chance of a wrong answer, told by the words of the question alone: it takes no model. `gnothi train probe` makes it."""
+"""The chance of a wrong answer, from the words of the question alone: it takes no model. `gnothi train probe` makes it."""
 
 from __future__ import annotations
 
