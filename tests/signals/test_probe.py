@@ -10,7 +10,7 @@ from gnothi.methods.steps.prompts import ANSWER, REASON
 from gnothi.models.wrappers import Traced
 from gnothi.signals import registry
 from gnothi.signals.base import PromptSignal
-from gnothi.signals.probe import Probe, put
+from gnothi.signals.probe import Probe, as_task
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Decoding, Passage, Prompt
 from tests.messages import refused
@@ -37,7 +37,7 @@ async def test_a_task_of_its_own_leaves_out_what_was_said() -> None:
     model = Scripted(lambda _: "Kestrel")
     await registry.create("probe", probe=probe_saying(0.8, task=ANSWER)).measure(model, PROMPT, Decoding())
     assert Prompt(ANSWER, PROMPT.question, PROMPT.passages, PROMPT.choices) in model.prompts
-    assert put(PROMPT, None) is PROMPT
+    assert as_task(PROMPT, None) is PROMPT
 
 
 @pytest.mark.parametrize("name", ["probe", "question"])
