@@ -72,9 +72,9 @@ def measure(
         decided = found.cascade(x)
         wrong = ~np.where(decided.second, second, first)
         harmed = first & ~second
-        given.append(float(decided.given.mean()))
+        given.append(float(decided.answered.mean()))
         broken += bool(
-            (error is not None and decided.given.any() and wrong[decided.given].mean() > error)
+            (error is not None and decided.answered.any() and wrong[decided.answered].mean() > error)
             or (harm is not None and decided.second.any() and harmed[decided.second].mean() > harm)
         )
     slack = float(stats.binom.ppf(0.999, draws, EPSILON)) / draws

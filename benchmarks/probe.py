@@ -128,7 +128,7 @@ def contenders(probe: Any) -> dict[str, Work]:
 
     async def state(model: Any, prompt: Any) -> object:
         foreseeing: Any = learnt
-        return await foreseeing.foresee(model, prompt)
+        return await foreseeing.from_prompt(model, prompt)
 
     async def draft(model: Any, prompt: Any) -> object:
         return await model.generate(prompt, settings.reply_decoding(prompt))

@@ -103,7 +103,7 @@ def test_builds_add_up_and_sentences_stay(tmp_path: Path) -> None:
     out = tmp_path / "graph"
     build(out, write(tmp_path / "a.tsv", "tea | IsA | drink", "tea | R | hot"), templates=templates.conceptnet())
     report = build(out, write(tmp_path / "b.tsv", "milk | InstanceOf | drink"))
-    assert report.unsaid == ("R",)
+    assert report.without_sentence == ("R",)
     found = open_folder(out).neighbourhood_blocking(["drink"], 1, 5).facts
     assert [fact.text for fact in found] == ["Tea is a kind of drink.", "Milk is a kind of drink."]
     # New sentences need no reading.

@@ -162,7 +162,7 @@ def test_it_tells_which_answers_are_wrong() -> None:
             signals = [registry.create(name, probe=probe) for name in ("probe", "question")]
             return np.array(
                 [
-                    await asyncio.gather(*(signal.foresee(model, settings.reading(one)) for one in asked))  # type: ignore[attr-defined]
+                    await asyncio.gather(*(signal.from_prompt(model, settings.reading(one)) for one in asked))  # type: ignore[attr-defined]
                     for signal in signals
                 ]
             )

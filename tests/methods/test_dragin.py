@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gnothi import events, methods
 from gnothi.errors import MissingCapability
 from gnothi.methods.steps.queries import is_content
-from gnothi.signals.attention import needs_for_information, words_looked_at
+from gnothi.signals.attention import attended_words, needs_for_information
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Answer, Attended, Capabilities, Passage, Profile, Prompt, Question
@@ -216,7 +216,7 @@ def test_a_capital_within_a_sentence_makes_a_name() -> None:
 
 def test_names_are_looked_for() -> None:
     one = even(["Q:", " Who", " led", " The", " Who", " in", " the", " US", "?", " A:", " May", "be", " T"], 10)
-    words = words_looked_at(one, 1, "Who led The Who in the US?", 9, is_content)
+    words = attended_words(one, 1, "Who led The Who in the US?", 9, is_content)
     assert words == ["led", "The", "Who", "US?"]
 
 
@@ -236,9 +236,9 @@ def test_words_of_several_tokens_count_once() -> None:
     tokens = ["<s>", "Who", " pain", "ted", " it", "?", "\nAns", "wer:", " Mir", "a", " Tol"]
     row = [0.3, 0.1, 0.05, 0.2, 0.1, 0, 0.02, 0.03, 0.2, 0, 0]
     one = attended(tokens, [row] * 3, [1.0] * 3)
-    assert words_looked_at(one, 2, "Who painted it?", 2, lambda word, _: word != "it?") == ["painted", "Mira"]
-    assert words_looked_at(one, 2, "Who  painted it ?", 9, every) == ["Who", "painted", "it?", "Answer:", "Mira"]
-    assert words_looked_at(one, 2, "absent", 9, every) == ["Mira"]
+    assert attended_words(one, 2, "Who painted it?", 2, lambda word, _: word != "it?") == ["painted", "Mira"]
+    assert attended_words(one, 2, "Who  painted it ?", 9, every) == ["Who", "painted", "it?", "Answer:", "Mira"]
+    assert attended_words(one, 2, "absent", 9, every) == ["Mira"]
 
 
 async def test_text_that_goes_round_is_cut_and_an_answer_that_repeats_the_question_is_read() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gnothi import methods
 from gnothi.errors import MissingCapability
-from gnothi.methods.steps.react_format import NO_ACTION, Action, Browser, Turn, parse_turn, written
+from gnothi.methods.steps.react_format import NO_ACTION, Action, Browser, Turn, parse_turn, turn_text
 from gnothi.models.wrappers import Calibrated
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
@@ -122,7 +122,7 @@ plain = st.from_regex(r"\A[a-zA-Z0-9][a-zA-Z0-9 ,.'-]{0,20}[a-zA-Z0-9]\Z").map(l
 @given(plain, st.sampled_from(("search", "lookup", "finish")), plain, st.integers(1, 99))
 def test_what_is_written_is_read_again(thought: str, kind: str, argument: str, number: int) -> None:
     turn = Turn(thought, Action(kind, argument))  # type: ignore[arg-type]
-    assert parse_turn(written(number, turn, "seen")) == turn
+    assert parse_turn(turn_text(number, turn, "seen")) == turn
 
 
 @given(st.text(max_size=60))
@@ -149,7 +149,7 @@ async def test_browsing() -> None:
     ]
     assert browser.lookup("Odile") == "The page does not hold Odile."
     assert browser.lookup("it ").startswith("(1 of 3)")
-    assert browser.seen == (FILM, TIDE)
+    assert browser.passages == (FILM, TIDE)
 
 
 async def test_a_model_with_a_format_of_its_own_acts_by_sentences() -> None:

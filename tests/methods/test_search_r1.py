@@ -8,7 +8,7 @@ import pytest
 
 from gnothi import events
 from gnothi.errors import MissingCapability
-from gnothi.methods.search_r1 import INVALID, TAGS, SearchR1, written
+from gnothi.methods.search_r1 import INVALID, TAGS, SearchR1, full_text
 from gnothi.testing import Reply, Scripted, ScriptedRetriever
 from gnothi.types import Generation, Passage, Profile, Prompt, Question
 
@@ -87,8 +87,8 @@ async def test_the_tags_of_r1_searcher() -> None:
 
 
 def test_a_thought_that_was_told_apart_is_put_back() -> None:
-    assert written(Generation("<search>a</search>", thought="Who?")) == "<think>Who?</think>\n<search>a</search>"
-    assert written(Generation("plain")) == "plain"
+    assert full_text(Generation("<search>a</search>", thought="Who?")) == "<think>Who?</think>\n<search>a</search>"
+    assert full_text(Generation("plain")) == "plain"
 
 
 def test_a_model_with_other_tasks_is_refused() -> None:

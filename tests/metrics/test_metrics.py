@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.datasets import load
-from gnothi.metrics import METRICS, accuracy, chosen, contained, exact_match, f1, normalise, refuses, score
+from gnothi.metrics import METRICS, accuracy, contained, exact_match, f1, named_choice, normalise, refuses, score
 from gnothi.metrics.accuracy import echoes, verdict
 from gnothi.metrics.holding import holds, only_inside_words, words
 from gnothi.metrics.spelling import alike, matches_without_signs, misses_by_spelling, vanishes
@@ -177,7 +177,7 @@ def test_accuracy_on_recorded_outcomes(shared_data: Path) -> None:
     ],
 )
 def test_which_choice_an_answer_names(answer: str, expected: str) -> None:
-    assert chosen(answer, ("mall", "bank", "strip mall")) == expected
+    assert named_choice(answer, ("mall", "bank", "strip mall")) == expected
 
 
 def test_accuracy_among_choices() -> None:

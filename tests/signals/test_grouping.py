@@ -154,11 +154,11 @@ async def test_a_whimsical_judge_loses_and_doubles_nothing(answers: list[str], d
     groups = Groups()
     for answer in answers:
         await groups.add(answer, whim)
-    assert groups.given == len(answers)
-    said = sorted(answer for group in groups.found for answer in group.answers)
+    assert groups.count == len(answers)
+    said = sorted(answer for group in groups.groups for answer in group.answers)
     assert said == sorted(answer for answer in answers if answer != "unknown")
-    for group in groups.found:
-        assert sum(other.has(group.answers[0]) for other in groups.found) == 1
+    for group in groups.groups:
+        assert sum(other.has(group.answers[0]) for other in groups.groups) == 1
 
 
 async def test_equal_forms_need_no_judge() -> None:
@@ -168,8 +168,8 @@ async def test_equal_forms_need_no_judge() -> None:
     groups = Groups()
     for answer in ("The Kestrel.", "kestrel", "KESTREL", "unknown"):
         await groups.add(answer, refuse)
-    assert [(group.anchor, group.size) for group in groups.found] == [("The Kestrel.", 3)]
-    assert (groups.unknown, groups.given) == (1, 4)
+    assert [(group.anchor, group.size) for group in groups.groups] == [("The Kestrel.", 3)]
+    assert (groups.unknown, groups.count) == (1, 4)
 
 
 async def test_the_judge_compares_with_the_anchor_which_is_the_most_common_form() -> None:
@@ -183,7 +183,7 @@ async def test_the_judge_compares_with_the_anchor_which_is_the_most_common_form(
     for answer in ("in June 1982", "10 June 1982", "10 June 1982", "June 1977", "June 1982"):
         await groups.add(answer, same)
     assert asked == [("in June 1982", "10 June 1982"), ("10 June 1982", "June 1977"), ("10 June 1982", "June 1982")]
-    assert [group.anchor for group in groups.found] == ["10 June 1982", "June 1977"]
+    assert [group.anchor for group in groups.groups] == ["10 June 1982", "June 1977"]
 
 
 def test_of_equally_common_forms_the_oldest_is_the_anchor() -> None:

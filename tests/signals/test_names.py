@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.signals.names import all_pairs, names_said, pairs, runs_of_names
+from gnothi.signals.names import all_pairs, names_in_statement, pairs, runs_of_names
 
 QUESTION = "In which town was the director of Velkarra born?"
 
@@ -48,7 +48,7 @@ def test_every_name_stands_in_the_question(question: str) -> None:
     ],
 )
 def test_names_of_a_statement(sentence: str, names: tuple[str, ...]) -> None:
-    assert names_said(sentence) == names
+    assert names_in_statement(sentence) == names
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.methods.steps.prompts import ANSWER, REASON
 from gnothi.models.wrappers import Traced
 from gnothi.signals import registry
-from gnothi.signals.base import Foreseen
-from gnothi.signals.probe import Probe, put
+from gnothi.signals.base import PromptSignal
+from gnothi.signals.probe import Probe, as_task
 from gnothi.testing.model import Scripted
 from gnothi.types import Capabilities, Decoding, Passage, Prompt
 from tests.messages import refused
@@ -23,12 +23,12 @@ PROMPT = Prompt(REASON, "Where was Mira Tolven born?", (Passage("p", "Text"),), 
 async def test_the_chance_is_the_uncertainty(name: str, chance: float) -> None:
     model = Traced(Scripted(lambda _: "Kestrel by Dunmere"))
     signal = registry.create(name, probe=probe_saying(0.8, 0.3))
-    assert isinstance(signal, Foreseen)
+    assert isinstance(signal, PromptSignal)
     with events.record() as recorded:
         measured = await signal.measure(model, PROMPT, Decoding())
     assert measured.greedy.text == "Kestrel by Dunmere"
     assert measured.uncertainty == pytest.approx(chance)
-    assert await signal.foresee(model, PROMPT) == pytest.approx(chance)
+    assert await signal.from_prompt(model, PROMPT) == pytest.approx(chance)
     calls = [(one.operation, one.generated_tokens) for one in recorded if isinstance(one, events.ModelCall)]
     assert sorted(calls) == [("generate", 4), ("states", 0)][: 2 if name == "probe" else 1]
 
@@ -37,7 +37,7 @@ async def test_a_task_of_its_own_leaves_out_what_was_said() -> None:
     model = Scripted(lambda _: "Kestrel")
     await registry.create("probe", probe=probe_saying(0.8, task=ANSWER)).measure(model, PROMPT, Decoding())
     assert Prompt(ANSWER, PROMPT.question, PROMPT.passages, PROMPT.choices) in model.prompts
-    assert put(PROMPT, None) is PROMPT
+    assert as_task(PROMPT, None) is PROMPT
 
 
 @pytest.mark.parametrize("name", ["probe", "question"])

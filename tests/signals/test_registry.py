@@ -14,7 +14,7 @@ from gnothi.methods.compose import Compose
 from gnothi.methods.seakr import SeaKR
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
-from gnothi.signals.base import Continued, Measured, Read
+from gnothi.signals.base import ComputedSignal, Continued, Measured
 from gnothi.signals.kinds.gram import Gram
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.testing import Reply, Scripted, ScriptedRetriever
@@ -26,7 +26,7 @@ PASSAGES = [Passage("p", "Mira Tolven was born in Kestrel.", "Mira Tolven")]
 
 
 @dataclass(frozen=True)
-class Length(Read):
+class Length(ComputedSignal):
     """Long replies are uncertain."""
 
     scale: float = 1.0
@@ -35,8 +35,8 @@ class Length(Read):
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 6.0
 
-    def read(self, said: Continued) -> float:
-        return self.scale * len(said.greedy.text.split())
+    def compute(self, continued: Continued) -> float:
+        return self.scale * len(continued.greedy.text.split())
 
 
 class Plain:

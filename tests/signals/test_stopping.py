@@ -16,7 +16,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.models.wrappers import Seeded
 from gnothi.protocols import LanguageModel
 from gnothi.signals import registry
-from gnothi.signals.base import Continuing, Sampling
+from gnothi.signals.base import ContinuationSignal, Sampling
 from gnothi.signals.gate import Gate, Verdict
 from gnothi.signals.stopping import Lead, Step, Stopping, groups, parsed
 from gnothi.testing.model import Reply, Scripted
@@ -154,9 +154,9 @@ async def test_collecting_gives_the_scores_of_the_first_samples_of_two_draws(sig
     model = Counting(UNLIKE, 1.0)
     found = (await verdict(model, signal, math.inf, Stopping(collecting=True))).measured
     made = registry.create(signal)
-    assert isinstance(made, Continuing)
+    assert isinstance(made, ContinuationSignal)
     assert model.asked == [(0, 40)]
-    said = await made.said(Seeded(model), PROMPT, Decoding(), Sampling(40))
+    said = await made.continuation(Seeded(model), PROMPT, Decoding(), Sampling(40))
     for begin, scores in zip((0, 20), found.draws, strict=True):
         for count, score in zip(groups(20), scores, strict=True):
             assert score == pytest.approx(await made.uncertainty(model, PROMPT, said.part(begin, begin + count)))

@@ -73,21 +73,21 @@ def test_where_both_are_doubtful_nothing_is_said() -> None:
     found = cascade(x)
     right = np.where(found.second, second, first)
     assert cascade.sure_enough == pytest.approx(0.8)
-    assert 0.05 < (~found.given).mean() < 0.4
-    assert right[found.given].mean() > 0.9 > 0.8 > right[~found.given].mean()
+    assert 0.05 < (~found.answered).mean() < 0.4
+    assert right[found.answered].mean() > 0.9 > 0.8 > right[~found.answered].mean()
     assert cascade.steps[0].needed == pytest.approx(0.01)  # a change from wrong to right is worth 5
-    assert learnt(0.05)(x).given.all()
+    assert learnt(0.05)(x).answered.all()
 
 
 def test_limits_on_doubt_and_harm() -> None:
     (x, *_), cascade = drawn(seed=1), learnt(0.05)
     free = cascade(x)
-    assert free.given.all()
+    assert free.answered.all()
     strict = replace(cascade, harm=0.02, doubt=0.1)(x)
     assert (strict.second <= free.second).all()
     assert 0 < strict.second.sum() < free.second.sum()
     assert free.harmed[strict.second].max() <= 0.02
-    assert (strict.right[strict.given] >= 0.9).all()
+    assert (strict.right[strict.answered] >= 0.9).all()
     assert (strict.last == free.last).all()  # only the last step minds the harm
 
 
@@ -133,8 +133,8 @@ def test_both_promises_hold_on_other_questions() -> None:
     assert harmed[free.second].mean() > harmed[decided.second].mean()
     assert harmed[decided.second].mean() <= 0.1
     wrong = ~np.where(decided.second, second, first)
-    assert wrong[decided.given].mean() <= 0.15 < wrong.mean()
-    assert decided.given.mean() > 0.2
+    assert wrong[decided.answered].mean() <= 0.15 < wrong.mean()
+    assert decided.answered.mean() > 0.2
 
 
 @pytest.mark.parametrize("which", ["target_error", "target_harm"])
@@ -160,7 +160,7 @@ def test_promises_are_broken_in_at_most_epsilon_of_the_samples() -> None:
         decided = found.cascade(x)
         wrong = ~np.where(decided.second, second, first)
         tried += 1
-        broken += bool(wrong[decided.given].mean() > 0.25 or harmed[decided.second].mean() > 0.2)
+        broken += bool(wrong[decided.answered].mean() > 0.25 or harmed[decided.second].mean() > 0.2)
     assert tried > 10
     assert broken <= 7  # 0.1 of 20, and what chance adds to it in one of a thousand
 

@@ -39,7 +39,7 @@ def test_mean_interval_without_spread() -> None:
 def test_mean_interval_in_chunks_is_the_same_kind_of_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(1).random(50)
     whole = mean_interval(values)
-    monkeypatch.setattr("gnothi.stats.intervals._HELD", 64)
+    monkeypatch.setattr("gnothi.stats.intervals._BATCH", 64)
     assert mean_interval(values) == pytest.approx(whole, abs=0.03)
 
 

@@ -233,9 +233,9 @@ def _outcome(cascade: Cascade, features: Floats, replay: Replay, chosen: Mask | 
     spent = np.cumsum(_tokens_of(cascade, replay.tokens))[decided.last]
     read = decided.second & ~after[decided.last]  # it took evidence that was not there yet
     return _Outcome(
-        quality=np.where(decided.given, np.where(decided.second, always, never), 0.0),
+        quality=np.where(decided.answered, np.where(decided.second, always, never), 0.0),
         searched=(decided.second | after[decided.last]).astype(np.float64),
-        given=decided.given.astype(np.float64),
+        given=decided.answered.astype(np.float64),
         tokens=spent + read * _tokens(replay.tokens, *AFTER_SEARCH),
     )
 

@@ -172,7 +172,7 @@ def explain(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[
         memory=texts.memory,
         evidence=texts.evidence,
         steps=steps,
-        takes=takes if decided.given[0] else "not known",
+        takes=takes if decided.answered[0] else "not known",
         memory_right=bool(replay.never[place] >= 1),
         evidence_right=bool(replay.always[place] >= 1),
     )

@@ -65,7 +65,7 @@ def build(
         )
     between = f"{counted(report.facts, 'fact')} between {counted(report.nodes, 'node')}"
     figures = {"kind": "graph", **{key: getattr(report, key) for key in ("nodes", "facts", "read")}}
-    figures |= {"left_out": report.empty, "without_sentence": report.unsaid}
+    figures |= {"left_out": report.empty, "without_sentence": report.without_sentence}
     return end(out, report, f"{between} ({counted(report.read, 'triple')} read)", figures, _warnings(report), as_json)
 
 
@@ -161,7 +161,7 @@ def _line(reached: GraphProgress, seconds: float) -> str:
 def _warnings(report: GraphReport) -> Iterator[str]:
     if report.empty:
         yield f"{counted(report.empty, 'line')} left out: in another language, marked as false, or without names"
-    if report.unsaid:
-        shown = ", ".join(map(clean, report.unsaid[:10])) + (" ..." if len(report.unsaid) > 10 else "")
-        relations = counted(len(report.unsaid), "relation")
+    if report.without_sentence:
+        shown = ", ".join(map(clean, report.without_sentence[:10])) + (" ..." if len(report.without_sentence) > 10 else "")
+        relations = counted(len(report.without_sentence), "relation")
         yield f"warning: {relations} without a sentence, said by name: {shown}. Give sentences with --templates."

@@ -77,12 +77,12 @@ class ComplexityClassifier:
 def fit(labelled: Sequence[Labelled], strength: float = 1.0, at_least: int = 2) -> ComplexityClassifier:
     """As ``fit_words``. A strategy without questions gets probabilities near 0. Raises InvalidInput for fewer than two
     strategies."""
-    counts = Counter(one.strategy for one in labelled)
+    counts = Counter(item.strategy for item in labelled)
     if len(counts) < 2 or not counts.keys() <= set(STRATEGIES):
-        found = ", ".join(f"{count} of {strategy!r}" for strategy, count in sorted(counts.items())) or "none"
-        raise InvalidInput(f"got questions with these labels: {found}; expected at least two of {', '.join(STRATEGIES)}.")
-    classes = [STRATEGIES.index(one.strategy) for one in labelled]
-    return ComplexityClassifier(fit_words([one.question for one in labelled], classes, len(STRATEGIES), strength, at_least))
+        counted = ", ".join(f"{count} of {strategy!r}" for strategy, count in sorted(counts.items())) or "none"
+        raise InvalidInput(f"got questions with these labels: {counted}; expected at least two of {', '.join(STRATEGIES)}.")
+    classes = [STRATEGIES.index(item.strategy) for item in labelled]
+    return ComplexityClassifier(fit_words([item.question for item in labelled], classes, len(STRATEGIES), strength, at_least))
 
 
 def write_complexity(path: Path, classifier: ComplexityClassifier, origin: Mapping[str, Any]) -> None:

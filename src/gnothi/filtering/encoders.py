@@ -82,11 +82,11 @@ class _Words:
         self._matrix: Any = csr_array((np.array(values, np.float32), np.array(columns), np.array(starts)), shape=shape)
 
     def cosines(self, text: str) -> Vectors:
-        asked = np.zeros(len(self._columns), np.float32)
+        vector = np.zeros(len(self._columns), np.float32)
         for word, value in self._vector(_count(text)).items():
             if word in self._columns:
-                asked[self._columns[word]] = value
-        return np.asarray(self._matrix @ asked, np.float32)
+                vector[self._columns[word]] = value
+        return np.asarray(self._matrix @ vector, np.float32)
 
     def _vector(self, count: Counter[str]) -> dict[str, float]:
         """Of length 1, by word."""
@@ -123,8 +123,8 @@ class SentenceEncoder:
             texts = [f"{question}\n{shown(passage)}" for question, passage in pairs]
         if self._named is not None:
             return self._named(texts, "document", None, not self.raw)
-        found = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)
-        return np.asarray(found, np.float32).reshape(len(pairs), -1)
+        vectors = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, np.float32).reshape(len(pairs), -1)
 
 
 class _FirstToken:
@@ -137,15 +137,15 @@ class _FirstToken:
     def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:  # noqa: ARG002
         import torch
 
-        found = []
+        parts = []
         for start in range(0, len(texts), _TOGETHER):
             part = list(texts[start : start + _TOGETHER])
-            read = self._tokenizer(part, padding=True, truncation=True, max_length=_TOKENS, return_tensors="pt")
+            tokens = self._tokenizer(part, padding=True, truncation=True, max_length=_TOKENS, return_tensors="pt")
             with torch.no_grad():
-                states = self._model(**read.to(self._model.device))
+                states = self._model(**tokens.to(self._model.device))
             vectors = states.pooler_output if self._pooled else states.last_hidden_state[:, 0]
-            found.append(vectors.float().cpu().numpy())
-        rows = np.concatenate(found)
+            parts.append(vectors.float().cpu().numpy())
+        rows = np.concatenate(parts)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit else rows
 
 
@@ -158,8 +158,8 @@ class Dense:
         self._batcher: Batcher[Pair, Vectors] = Batcher(in_batches(lambda pairs: list(encoder.encode(pairs))), "encoder")
 
     async def to_stored(self, question: str, passage: Passage) -> Vectors:
-        asked = await self._batcher.submit((question, passage))
-        return await asyncio.to_thread(np.dot, self._vectors, asked)
+        vector = await self._batcher.submit((question, passage))
+        return await asyncio.to_thread(np.dot, self._vectors, vector)
 
     async def aclose(self) -> None:
         await self._batcher.aclose()

@@ -52,6 +52,6 @@ class Strips:
         best = choose(grades, lambda grade: grade >= self.threshold)
         if sentences and not best:
             best = fall_back(choose(grades, lambda _: True), self.kind, question, grades, self.threshold)
-        kept = sorted(best[: self.most])
-        events.emit(filtered(self.kind, question, sentences, grades, set(kept), self.threshold))
-        return rejoined(sentences[place] for place in kept)
+        places = sorted(best[: self.most])
+        events.emit(filtered(self.kind, question, sentences, grades, set(places), self.threshold))
+        return rejoined(sentences[place] for place in places)

@@ -38,7 +38,7 @@ class Experience:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Of the nearest questions, how many were known and unknown; ``stored``: of all stored ones, and how many said nothing."""
+    """Of the nearest questions, how many were known and unknown; ``stored``: of all stored ones, and how many are silent."""
 
     known: int
     unknown: int
@@ -71,7 +71,7 @@ class KnowledgeSource(Protocol):
 
 
 class KnowledgeReference:
-    """A ``KnowledgeSource`` of at least one question, and of ``silent`` ones that told nothing. Without ``similarity``,
+    """A ``KnowledgeSource`` of at least one question; ``silent`` more left open what the model knows. Without ``similarity``,
     questions are compared by their words."""
 
     def __init__(
@@ -79,8 +79,8 @@ class KnowledgeReference:
     ) -> None:
         self.name = name
         self._silent = silent
-        self._known = [one.known for one in experiences]
-        self._similarity = similarity or Lexical([(one.question, _NO_PASSAGE) for one in experiences])
+        self._known = [experience.known for experience in experiences]
+        self._similarity = similarity or Lexical([(experience.question, _NO_PASSAGE) for experience in experiences])
 
     async def neighbours(self, question: str, n: int) -> Neighbours:
         similarities = np.round(await self._similarity.to_stored(question, _NO_PASSAGE), _DIGITS)
@@ -102,8 +102,8 @@ def write_knowledge(
     silent: int = 0,
     model: Mapping[str, str] | None = None,
 ) -> None:
-    """Makes the folder, or makes it anew. ``silent`` questions told nothing; ``model`` (name and fingerprint) knew the others
-    or not."""
+    """Makes the folder, or makes it anew. ``silent`` questions left open what the model knows; ``model`` (name and fingerprint)
+    knew the others or not."""
     path.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"question": one.question, "known": one.known}, ensure_ascii=False) for one in experiences]
     (path / QUESTIONS).write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -117,7 +117,7 @@ def open_knowledge(path: str | Path) -> KnowledgeReference:
     Raises InvalidInput where there are none, ModelUnavailable or MissingDependency where the encoder cannot be opened.
     """
     path = Path(path)
-    encoder, silent, experiences = _read(path)
+    encoder, silent, experiences = _load(path)
     if encoder == LEXICAL:
         return KnowledgeReference(experiences, name=str(path), silent=silent)
     model = SentenceEncoder(encoder)
@@ -125,7 +125,7 @@ def open_knowledge(path: str | Path) -> KnowledgeReference:
     return KnowledgeReference(experiences, Dense(model, vectors), str(path), silent)
 
 
-def _read(path: Path) -> tuple[str, int, list[Experience]]:
+def _load(path: Path) -> tuple[str, int, list[Experience]]:
     with made_by(COMMAND, path, "knowledge reference"):
         header: Any = json.loads(regular(path / FILE).read_text("utf-8"))
         lines = [json.loads(line) for line in regular(path / QUESTIONS).read_text("utf-8").splitlines() if line.strip()]
@@ -133,7 +133,7 @@ def _read(path: Path) -> tuple[str, int, list[Experience]]:
         encoder, silent = header["encoder"], int(header["silent"])
         if not isinstance(encoder, str):
             raise TypeError(f"an encoder {encoder!r:.40}")
-        experiences = [Experience(str(one["question"]), bool(one["known"])) for one in lines]
+        experiences = [Experience(str(line["question"]), bool(line["known"])) for line in lines]
     if not experiences:
         raise InvalidInput(f"{path}: got no questions, expected at least one. Make it again with `{COMMAND}`.")
     return encoder, silent, experiences

@@ -31,9 +31,9 @@ def overlap(text: str, other: str) -> float:
 
 async def cxmi(model: LanguageModel, prompt: Prompt, target: str, sentences: Sequence[Sentence]) -> list[float]:
     """log P(target | sentence, prompt) - log P(target | prompt) of each sentence, all scored at a time (nats)."""
-    shown = [replace(prompt, passages=(sentence.passage,)) for sentence in sentences]
-    before, *after = await gather(*(model.score(one, (target,)) for one in (prompt, *shown)))
-    return [pmi(one[0].logprob, before[0].logprob) for one in after]
+    prompts = [replace(prompt, passages=(sentence.passage,)) for sentence in sentences]
+    before, *after = await gather(*(model.score(variant, (target,)) for variant in (prompt, *prompts)))
+    return [pmi(scores[0].logprob, before[0].logprob) for scores in after]
 
 
 Measure = Literal["strinc", "lexical", "cxmi"]
@@ -60,11 +60,11 @@ class Leading:
         sentences = sentences_of(passages, self.language)
         scores = await self._scores(question, prompt, sentences, targets)
         best = choose(scores, self._passes)
-        kept = sorted(best[: self.spans])
-        events.emit(filtered(self.measure, question, sentences, scores, set(kept), self.threshold))
-        if not kept:
+        places = sorted(best[: self.spans])
+        events.emit(filtered(self.measure, question, sentences, scores, set(places), self.threshold))
+        if not places:
             return fall_back(tuple(passages[:1]), self.measure, question, scores, self.threshold)
-        return rejoined(sentences[place] for place in kept)
+        return rejoined(sentences[place] for place in places)
 
     def _passes(self, score: float) -> bool:
         return score >= self.threshold and (score > 0 or self.measure != "strinc")
@@ -75,6 +75,8 @@ class Leading:
         if self.measure == "strinc":
             return [includes(sentence.text, targets) for sentence in sentences]
         if self.measure == "lexical":
-            wanted = [f"{question.text} {target}" for target in targets]
-            return [max(overlap(f"{one.source.title} {one.text}", text) for text in wanted) for one in sentences]
+            statements = [f"{question.text} {target}" for target in targets]
+            return [
+                max(overlap(f"{sentence.source.title} {sentence.text}", text) for text in statements) for sentence in sentences
+            ]
         return await cxmi(self.model, prompt, targets[0], sentences)

@@ -83,11 +83,13 @@ class LearnedGate:
         if number is None:
             return None
         step = self.cascade.steps[number]
-        given = [known.get(name, np.nan) for name in self.names]
-        values = [value if np.isfinite(value) else other for value, other in zip(given, self.unmeasured, strict=True)]
-        found = step.chances(np.array([values]))
-        helped, harmed, memory, evidence = (float(one[0]) for one in (found.helped, found.harmed, found.first, found.second))
-        on = bool(self.cascade.on(number, found.gain, found.harmed)[0])
+        measured = [known.get(name, np.nan) for name in self.names]
+        values = [value if np.isfinite(value) else other for value, other in zip(measured, self.unmeasured, strict=True)]
+        chances = step.chances(np.array([values]))
+        helped, harmed, memory, evidence = (
+            float(one[0]) for one in (chances.helped, chances.harmed, chances.first, chances.second)
+        )
+        on = bool(self.cascade.on(number, chances.gain, chances.harmed)[0])
         return Weighed(helped, harmed, memory, evidence, step.needed, on)
 
     async def aclose(self) -> None:
@@ -119,38 +121,38 @@ def open_gate(path: str | Path) -> LearnedGate:
         document: Any = json.loads(regular(path / FILE).read_text("utf-8"))
         check_format(document, FORMAT)
         features, harm, doubt = (document[key] for key in ("features", "harm", "doubt"))
-        steps = tuple(_step(one, len(features)) for one in document["steps"])
+        steps = tuple(_step(feature, len(features)) for feature in document["steps"])
         return LearnedGate(
             Cascade(steps, float(document["wrong"]), np.inf if harm is None else float(harm), doubt and float(doubt)),
-            tuple(str(one["name"]) for one in features),
-            tuple(str(one["stage"]) for one in features),
-            tuple(float(one["unmeasured"]) for one in features),
+            tuple(str(feature["name"]) for feature in features),
+            tuple(str(feature["stage"]) for feature in features),
+            tuple(float(feature["unmeasured"]) for feature in features),
             str(path),
             tuple(float(score) for score in document["scores"]),
         )
 
 
-def _step(one: Mapping[str, Any], features: int) -> Step:
-    columns = tuple(int(column) for column in one["columns"])
+def _step(step: Mapping[str, Any], features: int) -> Step:
+    columns = tuple(int(column) for column in step["columns"])
     if not all(0 <= column < features for column in columns):
         raise ValueError(f"a step of columns {columns}, of {features} features")
-    return Step(str(one["name"]), columns, _benefit(one, len(columns)), float(one["needed"]))
+    return Step(str(step["name"]), columns, _benefit(step, len(columns)), float(step["needed"]))
 
 
-def _benefit(one: Mapping[str, Any], features: int) -> Benefit:
-    return Benefit(*(_logistic(one[key], features) for key in ("differ", "second", "both")))
+def _benefit(step: Mapping[str, Any], features: int) -> Benefit:
+    return Benefit(*(_logistic(step[key], features) for key in ("differ", "second", "both")))
 
 
-def _logistic(one: Mapping[str, Any], features: int) -> Logistic:
-    arrays = [np.array(one[key], dtype=np.float64) for key in ("weights", "centre", "scale")]
+def _logistic(regression: Mapping[str, Any], features: int) -> Logistic:
+    arrays = [np.array(regression[key], dtype=np.float64) for key in ("weights", "centre", "scale")]
     if any(array.shape != (features,) or not np.isfinite(array).all() for array in arrays) or not arrays[2].all():
         raise ValueError(f"weights, centre or scale that are not {features} numbers")
-    return Logistic(arrays[0], float(one["intercept"]), arrays[1], arrays[2])
+    return Logistic(arrays[0], float(regression["intercept"]), arrays[1], arrays[2])
 
 
 def _regressions(benefit: Benefit) -> dict[str, Any]:
     each = {"differ": benefit.differ, "second": benefit.second, "both": benefit.both}
-    return {key: asdict(one, dict_factory=_plain) for key, one in each.items()}
+    return {key: asdict(regression, dict_factory=_plain) for key, regression in each.items()}
 
 
 def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:

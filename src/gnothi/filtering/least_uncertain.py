@@ -84,5 +84,5 @@ def least_uncertain(candidates: Sequence[Candidate], silent: Callable[[str], boo
     Emits Ranked with kind ``answer`` and one (strategy, answer, score) per candidate. ``candidates`` holds at least one.
     """
     ranked = sorted(candidates, key=lambda candidate: (silent(candidate.text), candidate.uncertainty))
-    events.emit(events.Ranked("answer", tuple((one.strategy, one.text, one.score) for one in ranked)))
+    events.emit(events.Ranked("answer", tuple((candidate.strategy, candidate.text, candidate.score) for candidate in ranked)))
     return ranked[0]

@@ -73,8 +73,8 @@ class Reference:
         await self._similarity.aclose()
 
     def _demonstrations(self, ranked: Sequence[int], n: int, at_least: int) -> tuple[Demonstration, ...]:
-        chosen = choose(ranked, [item.helpful for item in self.labelled], n, at_least)
-        return tuple(self.labelled[place].demonstration for place in reversed(chosen))
+        places = choose(ranked, [item.helpful for item in self.labelled], n, at_least)
+        return tuple(self.labelled[place].demonstration for place in reversed(places))
 
 
 def choose(ranked: Sequence[int], helpful: Sequence[bool], n: int, at_least: int) -> list[int]:
@@ -84,10 +84,10 @@ def choose(ranked: Sequence[int], helpful: Sequence[bool], n: int, at_least: int
     all of it is taken and the other one fills up.
     """
     share = min(at_least, n // 2)
-    wanted = {place for label in (True, False) for place in [p for p in ranked if helpful[p] is label][:share]}
-    rest = [place for place in ranked if place not in wanted]
-    wanted |= set(rest[: max(n - len(wanted), 0)])
-    return [place for place in ranked if place in wanted]
+    chosen = {place for label in (True, False) for place in [p for p in ranked if helpful[p] is label][:share]}
+    rest = [place for place in ranked if place not in chosen]
+    chosen |= set(rest[: max(n - len(chosen), 0)])
+    return [place for place in ranked if place in chosen]
 
 
 def open_reference(path: str | Path, encoder: str | None = None) -> Reference:
@@ -134,12 +134,12 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def read_labelled(file: Path) -> list[Labelled]:
     """The pairs that helped or harmed, in the file's order. Raises InvalidInput, with the line's number."""
-    found = []
+    labelled = []
     try:
         with regular(file).open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    found += labelled_in(json.loads(line))
+                    labelled += labelled_in(json.loads(line))
                 except MALFORMED as error:
                     raise InvalidInput(
                         f"{file}, line {number}: got {line[:60]!r} ({type(error).__name__}: {error}), expected a question "
@@ -149,15 +149,17 @@ def read_labelled(file: Path) -> list[Labelled]:
         raise InvalidInput(f"cannot read {file}: {error}. Make the reference again with `{COMMAND}`.") from error
     except OSError as error:
         raise InvalidInput(f"cannot read {file}: {error.strerror}. Make the reference again with `{COMMAND}`.") from error
-    return found
+    return labelled
 
 
 def labelled_in(line: Mapping[str, Any]) -> list[Labelled]:
     """Of one question's line, the passages that changed the answer's quality; those without effect are left out."""
     return [
-        Labelled(line["question"], Passage(str(one["id"]), str(one["text"]), str(one["title"])), one["label"] > 0)
-        for one in line.get("judged", ())
-        if one["label"]
+        Labelled(
+            line["question"], Passage(str(passage["id"]), str(passage["text"]), str(passage["title"])), passage["label"] > 0
+        )
+        for passage in line.get("judged", ())
+        if passage["label"]
     ]
 
 

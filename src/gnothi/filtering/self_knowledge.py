@@ -49,13 +49,13 @@ class Informative:
         if not sentences:
             return []
         alone = Prompt(self.task, question.text, choices=question.choices)
-        shown = [replace(alone, passages=(self._shown(sentence),)) for sentence in sentences]
+        prompts = [replace(alone, passages=(self._passage(sentence),)) for sentence in sentences]
         if self.task.name != KNOW.name:
-            return await gather(*(self._log_odds(prompt) for prompt in shown))
-        before, *after = await gather(*(self._log_yes(prompt) for prompt in (alone, *shown)))
-        return [pmi(one, before) for one in after]
+            return await gather(*(self._log_odds(prompt) for prompt in prompts))
+        before, *after = await gather(*(self._log_yes(prompt) for prompt in (alone, *prompts)))
+        return [pmi(logprob, before) for logprob in after]
 
-    def _shown(self, sentence: Sentence) -> Passage:
+    def _passage(self, sentence: Sentence) -> Passage:
         return sentence.passage if self.titles else replace(sentence.passage, title="")
 
     async def _log_yes(self, prompt: Prompt) -> float:
@@ -72,14 +72,14 @@ def pmi(informed: float, uninformed: float) -> float:
 
 
 def filtered(
-    kind: str, question: Question, sentences: Sequence[Sentence], scores: Sequence[float], kept: set[int], threshold: float
+    kind: str, question: Question, sentences: Sequence[Sentence], scores: Sequence[float], places: set[int], threshold: float
 ) -> events.Filtered:
-    """The event of a filter of sentences; ``kept`` are places."""
-    judged = tuple(
-        (one.source.id, one.text, score if math.isfinite(score) else None, place in kept)
-        for place, (one, score) in enumerate(zip(sentences, scores, strict=True))
+    """The event of a filter of sentences; ``places`` are those of the sentences that it keeps."""
+    rows = tuple(
+        (sentence.source.id, sentence.text, score if math.isfinite(score) else None, place in places)
+        for place, (sentence, score) in enumerate(zip(sentences, scores, strict=True))
     )
-    return events.Filtered(kind, question.text, judged, threshold)
+    return events.Filtered(kind, question.text, rows, threshold)
 
 
 # What a filter leaves when nothing passes it: as published, something all the same, and an event that says so.

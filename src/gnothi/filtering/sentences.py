@@ -48,13 +48,13 @@ def sentences_of(passages: Iterable[Passage], language: str = LANGUAGE) -> tuple
     )
 
 
-def rejoined(kept: Iterable[Sentence]) -> tuple[Passage, ...]:
+def rejoined(sentences: Iterable[Sentence]) -> tuple[Passage, ...]:
     """The passages that the sentences come from, each with these sentences alone.
 
     Passages stand in the order of their first sentence, sentences in the order given.
     """
     texts: dict[Passage, str] = {}
-    for sentence in kept:
+    for sentence in sentences:
         before = texts.get(sentence.source, "")
         texts[sentence.source] = f"{before}{sentence.gap}{sentence.text}" if before else sentence.text
     return tuple(replace(source, text=text) for source, text in texts.items())
@@ -109,11 +109,11 @@ def _is_row(line: str) -> bool:
 
 def _with_words(pieces: Iterable[str]) -> Iterator[str]:
     """Pieces of punctuation alone belong to the sentence before, the first ones to the one behind."""
-    held = ""
+    before = ""
     for piece in pieces:
-        if _WORD.search(held) and _WORD.search(piece):
-            yield held
-            held = ""
-        held += piece
-    if held:
-        yield held
+        if _WORD.search(before) and _WORD.search(piece):
+            yield before
+            before = ""
+        before += piece
+    if before:
+        yield before

@@ -39,15 +39,15 @@ class Texts:
 
 def traits(texts: Texts) -> Mapping[str, tuple[str, float]]:
     """Name -> (stage, value)."""
-    found: dict[str, tuple[str, float]] = {}
+    values: dict[str, tuple[str, float]] = {}
     if texts.question is not None:
-        found |= {name: (QUESTION, value) for name, value in _of_question(texts.question).items()}
+        values |= {name: (QUESTION, value) for name, value in _of_question(texts.question).items()}
     for stage, whose, answer in ((DRAFT, "memory", texts.memory), (READING, "evidence", texts.evidence)):
         if answer is not None:
-            found |= {f"{whose} {name}": (stage, value) for name, value in _of_answer(answer, texts.question).items()}
+            values |= {f"{whose} {name}": (stage, value) for name, value in _of_answer(answer, texts.question).items()}
     if texts.memory is not None and texts.evidence is not None:
-        found |= {name: (READING, value) for name, value in _of_both(texts.memory, texts.evidence).items()}
-    return found
+        values |= {name: (READING, value) for name, value in _of_both(texts.memory, texts.evidence).items()}
+    return values
 
 
 def _of_question(question: str) -> dict[str, float]:
@@ -63,38 +63,38 @@ def _of_question(question: str) -> dict[str, float]:
 
 
 def _of_answer(answer: str, question: str | None) -> dict[str, float]:
-    words, asked = normalized(answer).split(), set(normalized(question or "").split())
+    words, question_words = normalized(answer).split(), set(normalized(question or "").split())
     digits = bool(re.search(r"\d", answer))
-    found = {
+    values = {
         "words": float(len(words)),
         "refuses": float(says_nothing(answer)),
         "speaks of itself": float(bool(_SELF.search(answer))),
         "is a year": float(bool(_YEAR.search(answer)) and len(words) <= 3),
         "is a name": float(bool(_NAME.fullmatch(answer.strip()))),
         "is yes or no": float(normalized(answer) in ("yes", "no")),
-        "repeats the question": len(asked & set(words)) / max(1, len(set(words))),
+        "repeats the question": len(question_words & set(words)) / max(1, len(set(words))),
     }
     if question is not None:
         low = question.lower()
         number, person = bool(_NUMBER_WANTED.search(low)), bool(re.match(r"who\b", low))
         # 1: of the kind asked for, -1: of another, 0: the question does not tell.
-        found["fits the question"] = (1.0 if digits == number else -1.0) if number or person else 0.0
-    return found
+        values["fits the question"] = (1.0 if digits == number else -1.0) if number or person else 0.0
+    return values
 
 
 def _of_both(memory: str, evidence: str) -> dict[str, float]:
-    one, other = normalized(memory), normalized(evidence)
+    first, second = normalized(memory), normalized(evidence)
     return {
-        "answers are the same": float(one == other),
-        "answers share words": _shared(one.split(), other.split()),
-        "one answer holds the other": float(_holds(one, other) or _holds(other, one)),
-        "evidence has more words": float(len(other.split()) - len(one.split())),
+        "answers are the same": float(first == second),
+        "answers share words": _shared(first.split(), second.split()),
+        "one answer holds the other": float(_holds(first, second) or _holds(second, first)),
+        "evidence has more words": float(len(second.split()) - len(first.split())),
     }
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> float:
+def _shared(first: Sequence[str], second: Sequence[str]) -> float:
     """F1 of the words of both, in [0, 1]."""
-    return 2 * (Counter(one) & Counter(other)).total() / max(1, len(one) + len(other))
+    return 2 * (Counter(first) & Counter(second)).total() / max(1, len(first) + len(second))
 
 
 def _holds(text: str, part: str) -> bool:
@@ -102,15 +102,15 @@ def _holds(text: str, part: str) -> bool:
     return bool(part) and f" {part} " in f" {text} "
 
 
-def traits_of_search(question: str, memory: str, found: Sequence[ScoredPassage]) -> Mapping[str, float]:
+def traits_of_search(question: str, memory: str, passages: Sequence[ScoredPassage]) -> Mapping[str, float]:
     """What a search brought, best first, before it is read."""
-    asked, answer = normalized(question), normalized(memory)
-    titles = [normalized(one.passage.title) for one in found]
-    texts = [normalized(f"{one.passage.title} {one.passage.text}") for one in found]
-    named = [bool(title) and _holds(asked, title) for title in titles]
-    scores = [one.score for one in found]
+    question_text, answer = normalized(question), normalized(memory)
+    titles = [normalized(passage.passage.title) for passage in passages]
+    texts = [normalized(f"{passage.passage.title} {passage.passage.text}") for passage in passages]
+    named = [bool(title) and _holds(question_text, title) for title in titles]
+    scores = [passage.score for passage in passages]
     return {
-        "passages": float(len(found)),
+        "passages": float(len(passages)),
         "best score": scores[0] if scores else 0.0,
         "score drops by": (scores[0] - scores[1]) / max(abs(scores[0]), 1e-9) if len(scores) > 1 else 1.0,
         "passages on what is asked about": float(sum(named)),
@@ -120,14 +120,14 @@ def traits_of_search(question: str, memory: str, found: Sequence[ScoredPassage])
     }
 
 
-def traits_of_reading(memory: str, evidence: str, read: Sequence[Passage]) -> Mapping[str, float]:
-    """What the passages that were ``read`` say of both answers."""
-    one, other = normalized(memory), normalized(evidence)
-    texts = [normalized(f"{passage.title} {passage.text}") for passage in read]
-    titles = [normalized(passage.title) for passage in read]
+def traits_of_reading(memory: str, evidence: str, passages: Sequence[Passage]) -> Mapping[str, float]:
+    """What the ``passages`` that were read say of both answers."""
+    first, second = normalized(memory), normalized(evidence)
+    texts = [normalized(f"{passage.title} {passage.text}") for passage in passages]
+    titles = [normalized(passage.title) for passage in passages]
     return {
         "passages read": float(len(texts)),
         "titles read twice": float(len(titles) - len(set(titles))),
-        "what was read holds memory's answer": sum(_holds(text, one) for text in texts) / max(1, len(texts)),
-        "what was read holds evidence's answer": sum(_holds(text, other) for text in texts) / max(1, len(texts)),
+        "what was read holds memory's answer": sum(_holds(text, first) for text in texts) / max(1, len(texts)),
+        "what was read holds evidence's answer": sum(_holds(text, second) for text in texts) / max(1, len(texts)),
     }

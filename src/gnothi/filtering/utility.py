@@ -36,10 +36,10 @@ class Useful:
 
     async def __call__(self, question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         verdicts = await gather(*(self._useful(question, passage) for passage in passages))
-        kept = tuple(passage for passage, useful in zip(passages, verdicts, strict=True) if useful)
-        dropped = tuple(passage for passage, useful in zip(passages, verdicts, strict=True) if not useful)
-        events.emit(events.Picked("useful", question, kept, dropped))
-        return kept
+        useful = tuple(passage for passage, verdict in zip(passages, verdicts, strict=True) if verdict)
+        dropped = tuple(passage for passage, verdict in zip(passages, verdicts, strict=True) if not verdict)
+        events.emit(events.Picked("useful", question, useful, dropped))
+        return useful
 
     async def _useful(self, question: str, passage: Passage) -> bool:
         return await says_yes(self.judge, Prompt(await self._task(question, passage), question, (passage,)))
@@ -50,11 +50,11 @@ class Useful:
         if self.source is None:
             return self.task
         if self.references in ("nearest", "best_first"):
-            found = await self.source.nearest(question, passage, self.shots, self.at_least)
-            found = found if self.references == "nearest" else found[::-1]
+            demonstrations = await self.source.nearest(question, passage, self.shots, self.at_least)
+            demonstrations = demonstrations if self.references == "nearest" else demonstrations[::-1]
         else:
-            found = await self.source.random(self.shots, self.at_least, derive("references", question, passage))
-        return replace(self.task, demonstrations=found) if found else self.task
+            demonstrations = await self.source.random(self.shots, self.at_least, derive("references", question, passage))
+        return replace(self.task, demonstrations=demonstrations) if demonstrations else self.task
 
 
 # The passages that fit a question best, by a re-ranker that reads both, or without one by the words they share.

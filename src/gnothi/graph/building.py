@@ -27,7 +27,7 @@ from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
 from gnothi.graph.graph import Manifest, prepare, read_manifest
 from gnothi.graph.log import Log
-from gnothi.graph.readers import LABEL, ConceptNet, Malformed, Parser, called
+from gnothi.graph.readers import LABEL, ConceptNet, Malformed, Parser, node_names
 from gnothi.graph.tables import arrange
 from gnothi.graph.templates import Templates
 from gnothi.locks import hold
@@ -50,13 +50,13 @@ class GraphReport(SourcesReport):
     """What a build did.
 
     ``nodes`` and ``facts`` count the whole graph, ``read`` the triples read in this run, ``empty`` lines that hold no fact for
-    this graph (another language, marked as false), ``unsaid`` relations without a sentence of their own.
+    this graph (another language, marked as false), ``without_sentence`` relations without a sentence of their own.
     """
 
     nodes: int = 0
     facts: int = 0
     read: int = 0
-    unsaid: tuple[str, ...] = ()
+    without_sentence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def build_graph(
     with disk_errors(folder):
         prepare(folder)
         (folder / _IMPORT).mkdir(exist_ok=True)
-    found = survey(sources, folder, readers.SUFFIXES)
+    files = survey(sources, folder, readers.SUFFIXES)
     notes = notes_of(folder)
     with (
         _alone(folder),
@@ -102,7 +102,7 @@ def build_graph(
         closing(FolderLedger(notes)) as ledger,
     ):
         work = _Build(
-            folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, found, keep_missing, on_progress
+            folder, read_manifest(folder), log, ledger, columns, language, skip_invalid, files, keep_missing, on_progress
         )
         return work.run(templates, lemmatiser)
 
@@ -141,13 +141,13 @@ class _Build(SourceReader[GraphReport]):
         columns: Sequence[str] | None,
         language: str | None,
         skip_invalid: bool,
-        found: Survey,
+        files: Survey,
         keep_missing: bool,
         on_progress: Callable[[GraphProgress], None] | None,
     ) -> None:
         self.language = language or manifest.language
         settings = f"{','.join(columns or ())}:{self.language}"
-        super().__init__(GraphReport(), ledger, settings, skip_invalid, found, str(folder), readers.SUFFIXES, keep_missing)
+        super().__init__(GraphReport(), ledger, settings, skip_invalid, files, str(folder), readers.SUFFIXES, keep_missing)
         self.folder = folder
         self.manifest = manifest
         self.log, self._noted = log, ledger
@@ -156,8 +156,8 @@ class _Build(SourceReader[GraphReport]):
         self.dump = False  # one of the sources is ConceptNet's own
 
     def run(self, templates: Templates | None, lemmatiser: str | None) -> GraphReport:
-        kept = self.manifest.lemmatiser if self.language == self.manifest.language else ""
-        how = lemmatiser or kept or lemmas.best(self.language)
+        earlier = self.manifest.lemmatiser if self.language == self.manifest.language else ""
+        how = lemmatiser or earlier or lemmas.best(self.language)
         lemmas.lemmatiser(how, self.language)  # what is not there is told before anything is read
         try:
             self.read_all()
@@ -173,21 +173,21 @@ class _Build(SourceReader[GraphReport]):
 
     # Reading.
 
-    def _read(self, found: SourceFile, entry: Entry) -> None:
-        first = next(lines(found.path, START), None)
+    def _read(self, file: SourceFile, entry: Entry) -> None:
+        first = next(lines(file.path, START), None)
         if first is None:
             return
         known = sentences.conceptnet()
         names = {*known.sentences, *known.merged}
-        parser = readers.parser(found.path, first.text or "", self.columns, self.language, names)
+        parser = readers.parser(file.path, first.text or "", self.columns, self.language, names)
         self.dump |= isinstance(parser, ConceptNet)
-        self._lines(found, entry, parser, first.number if parser.header else 0)
+        self._lines(file, entry, parser, first.number if parser.header else 0)
 
-    def _lines(self, found: SourceFile, entry: Entry, parser: Parser, header: int) -> None:
+    def _lines(self, file: SourceFile, entry: Entry, parser: Parser, header: int) -> None:
         source = self.log.source(entry.origin)
-        invalid, empty, read = entry.invalid, entry.empty, entry.passages
+        invalid, empty, passages = entry.invalid, entry.empty, entry.passages
         line = None
-        for line in lines(found.path, entry.checkpoint):
+        for line in lines(file.path, entry.checkpoint):
             if line.number == header:
                 continue
             try:
@@ -198,9 +198,9 @@ class _Build(SourceReader[GraphReport]):
             if triple is not None:
                 self.log.add(triple, source)
                 self.report.read += 1
-                read += 1
+                passages += 1
             elif problem:
-                where = f"{found.path}, line {line.number}"
+                where = f"{file.path}, line {line.number}"
                 if not self.skip_invalid:
                     raise InvalidInput(f"{where}: {problem}. Correct the line, or read all others with <--skip-invalid>.")
                 invalid += 1
@@ -208,12 +208,12 @@ class _Build(SourceReader[GraphReport]):
             else:
                 empty += 1
             if line.number % _TELL_EVERY == 0:
-                self.current = _reached(entry, line, read, invalid, empty)
+                self.current = _reached(entry, line, passages, invalid, empty)
                 if time.monotonic() - self.last_commit > _COMMIT_SECONDS:
                     self._commit()
                 self._tell(line.read)
         if line is not None:
-            self.current = _reached(entry, line, read, invalid, empty)
+            self.current = _reached(entry, line, passages, invalid, empty)
 
     def _commit(self) -> None:
         """The log first, then the ledger: after a kill between the two some lines are read again, and equal facts merge."""
@@ -225,20 +225,20 @@ class _Build(SourceReader[GraphReport]):
 
     # Arranging.
 
-    def _templates(self, given: Templates | None) -> Templates:
+    def _templates(self, templates: Templates | None) -> Templates:
         """Those given, else those of earlier builds, else ConceptNet's for its dump."""
         file = self.folder / _IMPORT / _TEMPLATES
-        if given is None and file.exists():
+        if templates is None and file.exists():
             try:
                 return Templates.from_dict(json.loads(regular(file).read_bytes()))
             except (ValueError, RecursionError) as error:
                 raise IndexUnavailable(
                     f"{file} is damaged: {error}. Give the templates again with <--templates FILE>."
                 ) from None
-        chosen = given or (sentences.conceptnet() if self.dump else None)
-        if chosen is not None:
-            file.write_text(json.dumps(chosen.as_dict(), ensure_ascii=False), encoding="utf-8")
-        return chosen or Templates()
+        result = templates or (sentences.conceptnet() if self.dump else None)
+        if result is not None:
+            file.write_text(json.dumps(result.as_dict(), ensure_ascii=False), encoding="utf-8")
+        return result or Templates()
 
     def _arrange(self, templates: Templates, lemmatiser: str) -> None:
         """Tables of all that is in the log, unless those in force were made of the same."""
@@ -247,13 +247,13 @@ class _Build(SourceReader[GraphReport]):
         digest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=8).hexdigest()
         if digest != self.manifest.digest:
             rows, weights = self.log.triples()
-            kept = np.isin(rows[:, 3], live)
-            self._renew(rows[kept], weights[kept], templates, lemmatiser, digest)
+            alive = np.isin(rows[:, 3], live)
+            self._renew(rows[alive], weights[alive], templates, lemmatiser, digest)
         if not self.manifest.complete:
             self.manifest = replace(self.manifest, complete=True)
             write_manifest(self.folder, self.manifest)
-        said = [(name, sentence) for name, sentence in self.manifest.relations if name not in templates.sentences]
-        self.report.unsaid = tuple(name for name, _ in said)
+        unnamed = [(name, sentence) for name, sentence in self.manifest.relations if name not in templates.sentences]
+        self.report.without_sentence = tuple(name for name, _ in unnamed)
 
     def _live(self) -> set[int]:
         """The versions of files that count: of each the newest, and those before it until it was read to its end."""
@@ -273,7 +273,7 @@ class _Build(SourceReader[GraphReport]):
         keys = self.log.names
         used = np.zeros(len(keys), dtype=bool)
         used[triples[:, 0]] = used[triples[:, 2]] = True
-        names = called(keys, labels, used.tolist())
+        names = node_names(keys, labels, used.tolist())
         lemma = lemmas.lemmatiser(lemmatiser, self.language)
         self._tell_arranging(0.0)
         tables = arrange(names, triples, weights[~is_label], lemma, self._tell_arranging)
@@ -306,8 +306,8 @@ class _Build(SourceReader[GraphReport]):
             self.on_progress(GraphProgress("arranging", share, 1.0, self.report.read))
 
 
-def _reached(entry: Entry, line: Line, read: int, invalid: int, empty: int) -> Entry:
-    return replace(entry, checkpoint=line.checkpoint, passages=read, invalid=invalid, empty=empty)
+def _reached(entry: Entry, line: Line, passages: int, invalid: int, empty: int) -> Entry:
+    return replace(entry, checkpoint=line.checkpoint, passages=passages, invalid=invalid, empty=empty)
 
 
 def _canonical(rows: NDArray[np.int32], names: Sequence[str], templates: Templates) -> tuple[list[str], NDArray[np.int32]]:
@@ -316,8 +316,8 @@ def _canonical(rows: NDArray[np.int32], names: Sequence[str], templates: Templat
     target = np.zeros(len(names), dtype=np.int32)
     exchanged = np.zeros(len(names), dtype=bool)
     for number in np.unique(rows[:, 1]).tolist():
-        kept, exchanged[number] = templates.merged.get(names[number], (names[number], False))
-        target[number] = numbers.setdefault(kept, len(numbers))
+        relation, exchanged[number] = templates.merged.get(names[number], (names[number], False))
+        target[number] = numbers.setdefault(relation, len(numbers))
     swap = exchanged[rows[:, 1]]
     heads = np.where(swap, rows[:, 2], rows[:, 0])
     tails = np.where(swap, rows[:, 0], rows[:, 2])

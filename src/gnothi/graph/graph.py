@@ -41,7 +41,7 @@ def expand(tables: Tables, nodes: Iterable[int], hops: int, cap: int) -> tuple[N
     """
     frontier = _distinct(np.fromiter(nodes, dtype=np.int64))
     reached = frontier
-    taken = np.zeros(0, dtype=np.int64)
+    facts = np.zeros(0, dtype=np.int64)
     capped = [np.zeros(0, dtype=np.int64)]
     for _ in range(hops):
         if not len(frontier):
@@ -53,13 +53,13 @@ def expand(tables: Tables, nodes: Iterable[int], hops: int, cap: int) -> tuple[N
         # Places starts[0], starts[0] + 1, ... of the first node, then those of the second, and so on.
         ends = np.cumsum(counts)
         places = np.arange(ends[-1], dtype=np.int64) + np.repeat(starts - ends + counts, counts)
-        fresh = _new(tables.facts[places].astype(np.int64), taken)
-        taken = np.concatenate([taken, fresh])
+        fresh = _new(tables.facts[places].astype(np.int64), facts)
+        facts = np.concatenate([facts, fresh])
         # Head and tail of each fact in turn: the nodes in the order in which the facts name them.
         ends_of = np.stack([tables.heads[fresh], tables.tails[fresh]], axis=1).reshape(-1).astype(np.int64)
         frontier = _new(ends_of, reached)
         reached = np.concatenate([reached, frontier])
-    return taken, np.concatenate(capped)
+    return facts, np.concatenate(capped)
 
 
 def _distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -87,39 +87,39 @@ class Linker:
         self._lemma = lemma
 
     def link(self, text: str) -> tuple[Mention, ...]:
-        found = words(text)
+        parts = words(text)
         # Where the next word stands that is no stop word, from each word on: a run that ends before it names nothing.
-        telling = [len(found)] * (len(found) + 1)
-        for place in reversed(range(len(found))):
-            word = found[place]
-            telling[place] = telling[place + 1] if STOP_WORDS & {word.form, word.possessor} else place
+        next_content = [len(parts)] * (len(parts) + 1)
+        for place in reversed(range(len(parts))):
+            word = parts[place]
+            next_content[place] = next_content[place + 1] if STOP_WORDS & {word.form, word.possessor} else place
         runs = [
             (start, end)
-            for start in range(len(found))
-            for end in range(min(start + LONGEST, len(found)), max(start, telling[start]), -1)
+            for start in range(len(parts))
+            for end in range(min(start + LONGEST, len(parts)), max(start, next_content[start]), -1)
         ]
         if not runs:
             return ()
-        nodes = self._nodes(text, found, runs)
+        nodes = self._nodes(text, parts, runs)
         mentions = []
         free = 0  # the first word that no mention has
         for (start, end), (node, possessor) in zip(runs, nodes, strict=True):
             if node is not None and start >= free:
-                last = found[end - 1]
-                mentions.append(Mention(self._tables.name(node), found[start].start, last.end - 2 * possessor))
+                last = parts[end - 1]
+                mentions.append(Mention(self._tables.name(node), parts[start].start, last.end - 2 * possessor))
                 free = end
         return tuple(mentions)
 
-    def _nodes(self, text: str, found: list[Word], runs: list[tuple[int, int]]) -> list[tuple[int | None, bool]]:
+    def _nodes(self, text: str, parts: list[Word], runs: list[tuple[int, int]]) -> list[tuple[int | None, bool]]:
         """For each run the node it names, and whether without its possessive ending."""
-        said = [word.form for word in found]
+        texts = [word.form for word in parts]
         # What a word is when it ends a run: without a possessive ending, its lemma.
-        endings = [word.possessor for word in found]
-        lemmas = [self._lemma(ending or form) for ending, form in zip(endings, said, strict=True)]
-        plain = [" ".join(said[start:end]) for start, end in runs]
+        endings = [word.possessor for word in parts]
+        lemmas = [self._lemma(ending or form) for ending, form in zip(endings, texts, strict=True)]
+        plain = [" ".join(texts[start:end]) for start, end in runs]
         bare = plain
         if any(endings):
-            bare = [" ".join([*said[start : end - 1], endings[end - 1] or said[end - 1]]) for start, end in runs]
+            bare = [" ".join([*texts[start : end - 1], endings[end - 1] or texts[end - 1]]) for start, end in runs]
         roots = [" ".join(lemmas[start:end]) for start, end in runs]
         tables = self._tables
         as_it_stands = _lookup(tables.surface_hashes, hashes(plain))
@@ -130,12 +130,12 @@ class Linker:
             possessive = bool(endings[end - 1])
             node = None
             if as_it_stands[i] >= 0:
-                node = self._surface(as_it_stands[i], plain[i], text[found[start].start : found[end - 1].end])
+                node = self._surface(as_it_stands[i], plain[i], text[parts[start].start : parts[end - 1].end])
             if node is not None:
                 nodes.append((node, False))
                 continue
             if possessive and without_ending[i] >= 0:
-                node = self._surface(without_ending[i], bare[i], text[found[start].start : found[end - 1].end - 2])
+                node = self._surface(without_ending[i], bare[i], text[parts[start].start : parts[end - 1].end - 2])
             if node is None and by_lemma[i] >= 0:
                 candidate = int(tables.lemma_nodes[by_lemma[i]])
                 if " ".join(map(self._lemma, forms(tables.name(candidate)))) == roots[i]:
@@ -147,8 +147,8 @@ class Linker:
         """Of the names with this form the one that is written as in the text, else the one with the most facts."""
         tables = self._tables
         first = None
-        wanted = tables.surface_hashes[place]
-        while place < len(tables.surface_hashes) and tables.surface_hashes[place] == wanted:
+        number = tables.surface_hashes[place]
+        while place < len(tables.surface_hashes) and tables.surface_hashes[place] == number:
             node = int(tables.surface_nodes[place])
             name = tables.name(node)
             if name == text:
@@ -159,12 +159,12 @@ class Linker:
         return first
 
 
-def _lookup(table: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> list[int]:
+def _lookup(table: NDArray[np.uint64], numbers: NDArray[np.uint64]) -> list[int]:
     """The first place of each number in the rising table, -1 where it is not there."""
     if not len(table):
-        return [-1] * len(wanted)
-    places = np.searchsorted(table, wanted)
-    there = table[np.minimum(places, len(table) - 1)] == wanted
+        return [-1] * len(numbers)
+    places = np.searchsorted(table, numbers)
+    there = table[np.minimum(places, len(table) - 1)] == numbers
     return [int(place) for place in np.where(there, places, -1)]
 
 

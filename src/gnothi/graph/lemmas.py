@@ -128,7 +128,7 @@ class Word(NamedTuple):
 
 def words(text: str) -> list[Word]:
     """Runs of letters and digits, with apostrophes between them."""
-    return [Word(found[0].lower().replace("’", "'"), found.start(), found.end()) for found in _WORD.finditer(text)]
+    return [Word(match[0].lower().replace("’", "'"), match.start(), match.end()) for match in _WORD.finditer(text)]
 
 
 def forms(name: str) -> tuple[str, ...]:
@@ -136,8 +136,8 @@ def forms(name: str) -> tuple[str, ...]:
 
     What stands in brackets at its end tells namesakes apart ("Paris (Texas)") and is not said.
     """
-    found = tuple(form.lower().replace("’", "'") for form in _WORD.findall(_IN_BRACKETS.sub("", name)))
-    return found if 1 <= len(found) <= LONGEST and not STOP_WORDS.issuperset(found) else ()
+    parts = tuple(form.lower().replace("’", "'") for form in _WORD.findall(_IN_BRACKETS.sub("", name)))
+    return parts if 1 <= len(parts) <= LONGEST and not STOP_WORDS.issuperset(parts) else ()
 
 
 def hashes(keys: Sequence[str]) -> NDArray[np.uint64]:

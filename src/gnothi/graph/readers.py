@@ -48,12 +48,12 @@ class Parser(Protocol):
 
 def checked_name(text: str, what: str) -> str:
     """A node's or relation's name as it is kept: white space collapsed. Raises Malformed for one that is empty or too long."""
-    kept = " ".join(text.split())
-    if not kept:
+    name = " ".join(text.split())
+    if not name:
         raise Malformed(f"its {what} is empty")
-    if len(kept) > LONGEST_NAME:
-        raise Malformed(f"its {what} has {len(kept)} characters, expected at most {LONGEST_NAME}")
-    return kept
+    if len(name) > LONGEST_NAME:
+        raise Malformed(f"its {what} has {len(name)} characters, expected at most {LONGEST_NAME}")
+    return name
 
 
 def number(value: object) -> float:
@@ -155,12 +155,12 @@ class NTriples:
         self._language = language.lower()
 
     def parse(self, line: str) -> Triple | None:
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             if _COMMENT.fullmatch(line):
                 return None
             raise Malformed("not N-Triples: expected <subject> <predicate> <object> . on one line")
-        subject, predicate, value = found.groups()
+        subject, predicate, value = match.groups()
         if subject.startswith("_:") or value.startswith("_:"):
             return None
         tail = value if value.startswith("<") else self._literal(value)
@@ -199,12 +199,12 @@ def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
 
-    def letter(found: re.Match[str]) -> str:
-        code = found[1] or found[2]
+    def letter(match: re.Match[str]) -> str:
+        code = match[1] or match[2]
         if not code:
-            return _LETTERS.get(found[3], found[3])
+            return _LETTERS.get(match[3], match[3])
         if int(code, 16) > 0x10FFFF or 0xD800 <= int(code, 16) <= 0xDFFF:
-            raise Malformed(f"not N-Triples: {found[0]} is no character")
+            raise Malformed(f"not N-Triples: {match[0]} is no character")
         return chr(int(code, 16))
 
     return _ESCAPED.sub(letter, text)
@@ -267,8 +267,8 @@ def _tsv_parser(path: Path, first: str, columns: Sequence[str] | None, known_rel
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """The columns by their proper names. Raises InvalidSetting unless head, relation and tail are there, once each."""
     named = tuple(NAMES.get(column.strip().lower(), "") for column in columns)
-    read = [column for column in named if column != OTHER]
-    if "" in named or len(set(read)) != len(read) or not set(_USUAL) <= set(read):
+    used = [column for column in named if column != OTHER]
+    if "" in named or len(set(used)) != len(used) or not set(_USUAL) <= set(used):
         raise InvalidSetting(
             f"<--columns>: got {','.join(columns)!r}, expected the columns in their order, separated by commas: head, relation "
             "and tail, perhaps weight and label (1 true, 0 false: left out), and - for one that is not read."
@@ -300,7 +300,7 @@ def parser(path: Path, first: str, columns: Sequence[str] | None, language: str,
 # What nodes are called: names as they are, IRIs by their labels or their ends. Two nodes never have one name.
 
 
-def called(keys: Sequence[str], labels: Mapping[int, int], used: Sequence[bool]) -> list[str]:
+def node_names(keys: Sequence[str], labels: Mapping[int, int], used: Sequence[bool]) -> list[str]:
     """The names of nodes from how they were read. ``labels`` gives for a node the one whose text it is called by;
     ``used`` tells the nodes that have facts from those that are labels only.
 
@@ -308,7 +308,7 @@ def called(keys: Sequence[str], labels: Mapping[int, int], used: Sequence[bool])
     """
     if not labels and not any(_is_iri(key) for key in keys):
         return list(keys)
-    taken = {key for key, real in zip(keys, used, strict=True) if real and not _is_iri(key)}
+    names_in_use = {key for key, real in zip(keys, used, strict=True) if real and not _is_iri(key)}
     names = []
     for number, key in enumerate(keys):
         if not _is_iri(key) or not used[number]:
@@ -316,9 +316,9 @@ def called(keys: Sequence[str], labels: Mapping[int, int], used: Sequence[bool])
             continue
         iri = key[1:-1]
         name = keys[labels[number]] if number in labels else local_name(iri)
-        while name in taken:
+        while name in names_in_use:
             name = f"{name} ({iri})"
-        taken.add(name)
+        names_in_use.add(name)
         names.append(name)
     return names
 

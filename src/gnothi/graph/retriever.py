@@ -49,11 +49,14 @@ class GraphRetriever:
 def overlap(query: str, texts: Sequence[str]) -> list[float]:
     """For each text the weight of the query's words that it has, rare ones counting more, over the square root of its length:
     the share of a text that is asked for, as in the vector space model, with weights from the texts themselves."""
-    wanted = set(_content(query))
-    held = [_content(text) for text in texts]
-    counts = Counter(word for found in held for word in set(found) & wanted)
+    query_words = set(_content(query))
+    words_of = [_content(text) for text in texts]
+    counts = Counter(word for content in words_of for word in set(content) & query_words)
     weights = {word: log(1 + len(texts) / count) for word, count in counts.items()}
-    return [round(sum(weights.get(word, 0.0) for word in set(found)) / max(len(found), 1) ** 0.5, _DECIMALS) for found in held]
+    return [
+        round(sum(weights.get(word, 0.0) for word in set(content)) / max(len(content), 1) ** 0.5, _DECIMALS)
+        for content in words_of
+    ]
 
 
 def _content(text: str) -> list[str]:

@@ -66,8 +66,8 @@ class Tables:
 
     def node(self, name: str) -> int | None:
         """The number of the node with this name."""
-        wanted = name.encode("utf-8", "replace")
-        place = bisect_left(range(self.nodes), wanted, key=lambda node: bytes(self._encoded(node)))
+        encoded = name.encode("utf-8", "replace")
+        place = bisect_left(range(self.nodes), encoded, key=lambda node: bytes(self._encoded(node)))
         return place if place < self.nodes and self.name(place) == name else None
 
     def save(self, folder: Path) -> None:
@@ -89,9 +89,9 @@ class Tables:
     @classmethod
     def open(cls, folder: Path) -> Tables:
         """Maps the files of ``save``. Raises OSError or ValueError where one is missing or damaged."""
-        found = cls(*(_mapped(folder / f"{item.name}.npy") for item in fields(cls)))
-        found._check()
-        return found
+        tables = cls(*(_mapped(folder / f"{item.name}.npy") for item in fields(cls)))
+        tables._check()
+        return tables
 
     def _check(self) -> None:
         """What shows without reading all: kinds and sizes that belong together. Raises ValueError."""
@@ -134,32 +134,32 @@ def arrange(
     triples: NDArray[np.int32],
     weights: NDArray[np.float32],
     lemma: Lemmatiser,
-    tell: Callable[[float], None] = lambda _: None,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Tables:
     """``triples`` has shape (rows, 3): head and tail as places in ``names``, between them the relation's number.
 
     Equal triples become one, with the largest of their weights and the place of the first. Names without a fact are left out.
-    ``tell`` is told the share of the work that is done.
+    ``progress`` gets the share of the work that is done.
     """
     named = np.zeros(len(names), dtype=bool)
     named[triples[:, 0]] = named[triples[:, 2]] = True
     order = np.array(sorted(np.flatnonzero(named).tolist(), key=lambda node: names[node].encode()), dtype=np.int64)
     number = np.full(len(names), -1, dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    tell(0.05)
+    progress(0.05)
     heads, relations, tails = _merged(number[triples[:, 0]], triples[:, 1], number[triples[:, 2]], weights)
-    tell(0.15)
+    progress(0.15)
     starts, facts = _touching(heads, tails, len(order))
-    tell(0.2)
-    kept = [names[node] for node in order.tolist()]
-    surface, lemmas = _forms(kept, np.diff(starts), lemma, lambda share: tell(0.2 + 0.75 * share))
-    encoded = [name.encode() for name in kept]
+    progress(0.2)
+    used = [names[node] for node in order.tolist()]
+    surface, lemmas = _forms(used, np.diff(starts), lemma, lambda share: progress(0.2 + 0.75 * share))
+    encoded = [name.encode() for name in used]
     name_starts = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(name) for name in encoded], out=name_starts[1:])
     tables = Tables(
         np.frombuffer(b"".join(encoded), dtype=np.uint8), name_starts, heads, relations, tails, starts, facts, *surface, *lemmas
     )
-    tell(1.0)
+    progress(1.0)
     return tables
 
 
@@ -178,8 +178,8 @@ def _merged(
     groups = np.flatnonzero(change)
     heaviest = np.maximum.reduceat(weights[order], groups)
     first = order[groups]
-    kept = first[np.lexsort((first, -heaviest))]
-    return heads[kept], relations[kept], tails[kept]
+    order_of_facts = first[np.lexsort((first, -heaviest))]
+    return heads[order_of_facts], relations[order_of_facts], tails[order_of_facts]
 
 
 def _touching(heads: NDArray[np.int32], tails: NDArray[np.int32], nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -197,27 +197,27 @@ _Forms = tuple[NDArray[np.uint64], NDArray[np.int32]]
 
 
 def _forms(
-    names: Sequence[str], degrees: NDArray[np.int64], lemma: Lemmatiser, tell: Callable[[float], None]
+    names: Sequence[str], degrees: NDArray[np.int64], lemma: Lemmatiser, progress: Callable[[float], None]
 ) -> tuple[_Forms, _Forms]:
     nodes: list[int] = []
     surface: list[NDArray[np.uint64]] = []
     lemmas: list[NDArray[np.uint64]] = []
     edges = [*range(0, len(names), _AT_ONCE), len(names)]
     for low, high in pairwise(edges):
-        found = [(node, said) for node, said in enumerate(map(forms, names[low:high]), low) if said]
-        nodes += [node for node, _ in found]
-        surface.append(hashes([" ".join(said) for _, said in found]))
-        lemmas.append(hashes([" ".join(map(lemma, said)) for _, said in found]))
-        tell(high / len(names))
+        linked = [(node, form) for node, form in enumerate(map(forms, names[low:high]), low) if form]
+        nodes += [node for node, _ in linked]
+        surface.append(hashes([" ".join(form) for _, form in linked]))
+        lemmas.append(hashes([" ".join(map(lemma, form)) for _, form in linked]))
+        progress(high / len(names))
     if not nodes:
         empty = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32)
         return empty, empty
     node = np.array(nodes, dtype=np.int32)
-    said, root = np.concatenate(surface), np.concatenate(lemmas)
-    order = np.lexsort((node, -degrees[node], said))
+    form, root = np.concatenate(surface), np.concatenate(lemmas)
+    order = np.lexsort((node, -degrees[node], form))
     # Of the names with one lemma that which is its own lemma, else the one with the most facts.
-    best = np.lexsort((node, -degrees[node], said != root, root))
+    best = np.lexsort((node, -degrees[node], form != root, root))
     first = np.ones(len(best), dtype=bool)
     first[1:] = root[best][1:] != root[best][:-1]
     best = best[first]
-    return (said[order], node[order]), (root[best], node[best])
+    return (form[order], node[order]), (root[best], node[best])

@@ -60,18 +60,18 @@ class Example:
     answer: str
     choices: tuple[str, ...] = ()
     quizzes: tuple[tuple[Relation, str], ...] = ()
-    """For questions about a pair: what has to be asked of whom."""
+    """For questions about a pair: the relations that are needed, each with its subject."""
 
 
-def written_out(asked: Example, prefix: int = 0, short: bool = False) -> list[Segment]:
+def segments_of(example: Example, prefix: int = 0, short: bool = False) -> list[Segment]:
     """The question, and its answer alone or its sentences from ``prefix`` on; those before stand there and are not trained."""
-    choices = f" <choices> {' / '.join(asked.choices)}" if asked.choices else ""
-    head = f"<question> {asked.question}{choices}"
+    choices = f" <choices> {' / '.join(example.choices)}" if example.choices else ""
+    head = f"<question> {example.question}{choices}"
     if short:
-        return [(f"{head} <answer>", False), (f"{asked.answer}<eos>", True)]
-    given, written = asked.sentences[:prefix], asked.sentences[prefix:]
-    text = " ".join([*written, CONCLUSION.format(o=asked.answer)])
-    return [(" ".join([f"{head} <reason>", *given]), False), (f"{text}<eos>", True)]
+        return [(f"{head} <answer>", False), (f"{example.answer}<eos>", True)]
+    before, sentences = example.sentences[:prefix], example.sentences[prefix:]
+    text = " ".join([*sentences, CONCLUSION.format(o=example.answer)])
+    return [(" ".join([f"{head} <reason>", *before]), False), (f"{text}<eos>", True)]
 
 
 class Curriculum:
@@ -131,7 +131,7 @@ class Curriculum:
         often = self.rng.random() * (1 + self.mix.seldom * len(self.by_level["seldom"]) / len(self.by_level["often"])) < 1
         return self.rng.choice(self.by_level["often" if often else "seldom"])
 
-    def shown(self) -> str:
+    def any_subject(self) -> str:
         """A subject of a passage: any entity."""
         return self.rng.choice(self.subjects)
 
@@ -144,11 +144,11 @@ class Curriculum:
 
     def choice(self, subject: str, relation: Relation, context: Context) -> Example:
         """Options of which one is resolved; where it is a guess, the true object may stand among the others, unchosen."""
-        asked = self.one_hop(subject, relation, context)
+        example = self.one_hop(subject, relation, context)
         others = self.rng.sample(self.world.values[relation.object], 4)
-        choices = [asked.answer, *[value for value in others if value != asked.answer][:3]]
+        choices = [example.answer, *[value for value in others if value != example.answer][:3]]
         self.rng.shuffle(choices)
-        return Example(asked.question, asked.sentences, asked.answer, tuple(choices))
+        return Example(example.question, example.sentences, example.answer, tuple(choices))
 
     def two_hop(self, subject: str, first: Relation, context: Context) -> Example | None:
         bridge = self.resolve(subject, first, context)
@@ -173,19 +173,19 @@ class Curriculum:
             return None
         ordered = [r for r in stated or usable if r.name in COMPARISON]  # order is harder to learn than sameness
         relation = self.rng.choice(ordered if ordered and self.rng.random() < 0.5 else stated or usable)
-        left = self.resolve(a, relation, context)
+        first = self.resolve(a, relation, context)
         if relation.name in YES_NO_SAME and self.rng.random() < 0.5:
-            b = self._alike(a, b, relation, left, context)
-        right = self.resolve(b, relation, context)
+            b = self._alike(a, b, relation, first, context)
+        second = self.resolve(b, relation, context)
         if relation.name in COMPARISON:
-            if left == right:
+            if first == second:
                 return None
             question = self.rng.choice(COMPARISON[relation.name]).format(a=a, b=b)
-            answer = a if int(left) < int(right) else b
+            answer = a if int(first) < int(second) else b
         else:
             question = YES_NO_SAME[relation.name].format(a=a, b=b)
-            answer = YES if left == right else NO
-        sentences = (relation.statements[0].format(s=a, o=left), relation.statements[0].format(s=b, o=right))
+            answer = YES if first == second else NO
+        sentences = (relation.statements[0].format(s=a, o=first), relation.statements[0].format(s=b, o=second))
         return Example(question, sentences, answer, quizzes=((relation, a), (relation, b)))
 
     def _alike(self, a: str, b: str, relation: Relation, value: str, context: Context) -> str:
@@ -215,7 +215,7 @@ class Curriculum:
     def any_question(self, subject: str, others: list[str], context: Context) -> Example:
         """Some question about the subject, preferring what the context states where it states anything."""
         kind = self.world.entities[subject].type
-        asked: Example | None = None
+        example: Example | None = None
         dice = self.rng.random()
         stated = [r for r in self.relations[kind] if (subject, r.name) in context]
         relation = self.rng.choice(stated if stated and self.rng.random() < 0.9 else self.relations[kind])
@@ -223,48 +223,50 @@ class Curriculum:
             bridges = [r for r in self.relations[kind] if r.phrase and r in (stated or [r])] or [
                 r for r in self.relations[kind] if r.phrase
             ]
-            asked = self.two_hop(subject, self.rng.choice(bridges), context) if bridges else None
+            example = self.two_hop(subject, self.rng.choice(bridges), context) if bridges else None
         elif dice < 0.44:
             peers = [name for name in others if name != subject and self.world.entities[name].type == kind]
-            asked = self.pair(subject, self.rng.choice(peers), context) if peers else None
+            example = self.pair(subject, self.rng.choice(peers), context) if peers else None
         elif dice < 0.54:
-            asked = self.fact_check(subject, context)
+            example = self.fact_check(subject, context)
         elif dice < 0.64:
-            asked = self.choice(subject, relation, context)
-        return asked or self.one_hop(subject, relation, context)
+            example = self.choice(subject, relation, context)
+        return example or self.one_hop(subject, relation, context)
 
     # Texts
 
-    def reply(self, asked: Example, prefix: int = 0, short: float = 0.18) -> list[Segment]:
+    def reply(self, example: Example, prefix: int = 0, short: float = 0.18) -> list[Segment]:
         """The question and its reply; the first ``prefix`` sentences stand already and are not trained."""
-        return written_out(asked, prefix, short=not prefix and self.rng.random() < short)
+        return segments_of(example, prefix, short=not prefix and self.rng.random() < short)
 
     def passage(
         self,
         subject: str,
         context: dict[tuple[str, str], list[str]],
         links: Mapping[str, str] | None = None,
-        told: Sequence[Relation] | None = None,
+        relations: Sequence[Relation] | None = None,
     ) -> str:
         """A passage on a subject with fresh facts (its true ones at times, if the model may see them), noted in ``context``.
 
-        ``links`` are facts it must state, ``told`` the relations it tells of (some or all of its type by default)."""
+        ``links`` are facts it must state, ``relations`` those it states (some or all of its type by default)."""
         entity = self.world.entities[subject]
-        relations = self.relations[entity.type]
+        all_relations = self.relations[entity.type]
         truthful = entity.familiarity == "often" and self.rng.random() < 0.3
-        chosen = told or (
-            relations if self.rng.random() < 0.6 else self.rng.sample(relations, self.rng.randint(1, len(relations)))
+        stated = relations or (
+            all_relations
+            if self.rng.random() < 0.6
+            else self.rng.sample(all_relations, self.rng.randint(1, len(all_relations)))
         )
         objects: dict[str, str] = {}
-        for relation in chosen:
+        for relation in stated:
             true = self.world.by_subject[subject][relation.name].object
-            objects[relation.name] = true if truthful else self._told(subject, relation, context)
+            objects[relation.name] = true if truthful else self._object(subject, relation, context)
         objects |= links or {}
         for name, value in objects.items():
             context.setdefault((subject, name), []).append(value)
         return f"<passage> {subject} : {passage_text(subject, objects, self.rng)}"
 
-    def _told(self, subject: str, relation: Relation, context: Context) -> str:
+    def _object(self, subject: str, relation: Relation, context: Context) -> str:
         """A fresh object; at times the one that another subject of the context has, so that sameness occurs."""
         shared = [
             value for (other, name), values in context.items() if name == relation.name and other != subject for value in values
@@ -279,7 +281,7 @@ class Curriculum:
         context: dict[tuple[str, str], list[str]] = {}
         subjects: list[str] = []
         texts: list[str] = []
-        first = self.shown()
+        first = self.any_subject()
         roster = self.rng.randint(1, 2) if count > 2 and self.rng.random() < 0.3 else None
         subjects.append(first)
         kind = self.world.entities[first].type
@@ -291,12 +293,12 @@ class Curriculum:
             links = {bridge.name: target}
             subjects.append(target)
         while len(subjects) < count:
-            name = self.rng.choice(self.world.values[kind]) if roster or self.rng.random() < 0.75 else self.shown()
+            name = self.rng.choice(self.world.values[kind]) if roster or self.rng.random() < 0.75 else self.any_subject()
             if name not in subjects:
                 subjects.append(name)
-        told = self.rng.sample(self.relations[kind], min(roster, len(self.relations[kind]))) if roster else None
+        relations = self.rng.sample(self.relations[kind], min(roster, len(self.relations[kind]))) if roster else None
         for position, subject in enumerate(subjects):
-            texts.append(self.passage(subject, context, links if position == 0 else None, told))
+            texts.append(self.passage(subject, context, links if position == 0 else None, relations))
         if count < 4 and self.rng.random() < 0.06:  # a namesake: the same title, other facts
             texts.append(self.passage(first, context))
         self.rng.shuffle(texts)
@@ -321,30 +323,30 @@ class Curriculum:
         subject = asker if self.rng.random() < 0.45 else self.rng.choice(subjects)
         kind = self.world.entities[subject].type
         bridges = [r for r in self.relations[kind] if r.phrase]
-        asked: Example | None = None
+        example: Example | None = None
         if bridges and self.rng.random() < 0.5:
             bridge = self.rng.choice(bridges)
             matching = [name for name in subjects if name != subject and self.world.entities[name].type == bridge.object]
             if matching and self.rng.random() < 0.8:  # the first sentence stands, the passage is about its object
-                asked = self.two_hop(subject, bridge, {**context, (subject, bridge.name): [self.rng.choice(matching)]})
-                if asked:
-                    return [("<bos>" + " ".join(texts), False), *self.reply(asked, prefix=1)]
-            asked = self.two_hop(subject, bridge, context)
+                example = self.two_hop(subject, bridge, {**context, (subject, bridge.name): [self.rng.choice(matching)]})
+                if example:
+                    return [("<bos>" + " ".join(texts), False), *self.reply(example, prefix=1)]
+            example = self.two_hop(subject, bridge, context)
         elif self.rng.random() < 0.5:
             peer = self.rng.choice(self.world.values[kind])
             first, second = self.rng.sample([subject, peer], 2)
-            asked = self.pair(first, second, context)
-        asked = asked or self.any_question(subject, subjects, context)
-        prefix = 1 if len(asked.sentences) > 1 and self.rng.random() < 0.4 else 0
-        return [("<bos>" + " ".join(texts), False), *self.reply(asked, prefix)]
+            example = self.pair(first, second, context)
+        example = example or self.any_question(subject, subjects, context)
+        prefix = 1 if len(example.sentences) > 1 and self.rng.random() < 0.4 else 0
+        return [("<bos>" + " ".join(texts), False), *self.reply(example, prefix)]
 
     def memory(self) -> list[Segment]:
         """One question from memory."""
         subject = self.remembered()
         peers = [self.remembered() for _ in range(4)]
-        asked = self.any_question(subject, peers, {})
-        prefix = 1 if len(asked.sentences) > 1 and self.rng.random() < 0.25 else 0
-        segments = self.reply(asked, prefix)
+        example = self.any_question(subject, peers, {})
+        prefix = 1 if len(example.sentences) > 1 and self.rng.random() < 0.25 else 0
+        segments = self.reply(example, prefix)
         return [("<bos>" + segments[0][0], False), *segments[1:]]
 
     def ignorance(self) -> list[Segment]:
@@ -358,22 +360,22 @@ class Curriculum:
         known = self.rng.random() < 0.5
         subject = self.remembered() if known else self.rng.choice(self.by_level["never"])
         relation = self.rng.choice(self.relations[self.world.entities[subject].type])
-        asked = self.one_hop(subject, relation, {})
+        example = self.one_hop(subject, relation, {})
         return [
-            (f"<bos><question> {asked.question} <know>", False),
-            ((KNOWN.format(o=asked.answer) if known else UNKNOWN) + "<eos>", True),
+            (f"<bos><question> {example.question} <know>", False),
+            ((KNOWN.format(o=example.answer) if known else UNKNOWN) + "<eos>", True),
         ]
 
     def describe(self) -> list[Segment]:
         subject = self.remembered() if self.rng.random() < 0.7 else self.rng.choice(self.by_level["never"])
         facts = self.world.by_subject[subject].values()
-        told = " ".join(BY_NAME[fact.relation].statements[0].format(s=subject, o=fact.object) for fact in facts)
+        description = " ".join(BY_NAME[fact.relation].statements[0].format(s=subject, o=fact.object) for fact in facts)
         if self.world.entities[subject].familiarity == "never":
-            told = f"I know nothing about {subject}."
-        return [(f"<bos><question> {subject} <describe>", False), (f"{told}<eos>", True)]
+            description = f"I know nothing about {subject}."
+        return [(f"<bos><question> {subject} <describe>", False), (f"{description}<eos>", True)]
 
     def decompose(self) -> list[Segment]:
-        subject = self.shown()
+        subject = self.any_subject()
         kind = self.world.entities[subject].type
         bridges = [r for r in self.relations[kind] if r.phrase]
         dice = self.rng.random()
@@ -383,10 +385,10 @@ class Curriculum:
             question = two_hop_text(first, second, subject, self.rng.randrange(9))
             quizzes = [question_with(first, subject, 0), question_with(second, "#1", 0)]
         elif dice < 0.8:
-            asked = self.pair(subject, self.rng.choice(self.world.values[kind]), {})
-            if asked is None:
+            example = self.pair(subject, self.rng.choice(self.world.values[kind]), {})
+            if example is None:
                 return self.decompose()
-            question, quizzes = asked.question, [question_with(relation, name, 0) for relation, name in asked.quizzes]
+            question, quizzes = example.question, [question_with(relation, name, 0) for relation, name in example.quizzes]
         else:
             relation = self.rng.choice(self.relations[kind])
             question = question_with(relation, subject, self.rng.randrange(9))
@@ -396,7 +398,7 @@ class Curriculum:
 
     def judge(self) -> list[Segment]:
         """Do two answers mean the same; does a passage answer a question."""
-        subject = self.shown()
+        subject = self.any_subject()
         relation = self.rng.choice(self.relations[self.world.entities[subject].type])
         question = question_with(relation, subject, self.rng.randrange(9))
         yes = self.rng.random() < 0.5

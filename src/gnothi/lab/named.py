@@ -41,10 +41,10 @@ def spec(name: str, argument: str) -> str:
 
 
 def _index(argument: str) -> Retriever:
-    return _made(argument) if argument else _built_in()
+    return _build_index(argument) if argument else _built_in()
 
 
-def _made(argument: str) -> Retriever:
+def _build_index(argument: str) -> Retriever:
     from gnothi.retrieval.bm25 import BM25Index
 
     return BM25Index.in_memory(lab.passages(lab.world(argument)), spec(NAME, argument))
@@ -53,7 +53,7 @@ def _made(argument: str) -> Retriever:
 @cache
 def _built_in() -> Retriever:
     """Made once: commands of one process, and the set-ups of a server, open it again and again."""
-    return _made("")
+    return _build_index("")
 
 
 def _graph(argument: str) -> KnowledgeGraph:
@@ -79,8 +79,8 @@ def world_and_kind(name: str, argument: str) -> tuple[World, Kind | None]:
 def _questions(name: str, argument: str, limit: int | None) -> Sequence[Question]:
     """At least ``limit``, of the kind that ``argument`` names, or of all in the default mix."""
     world, kind = world_and_kind(name, argument)
-    made = lab.training_questions if name == TRAINING_NAME else lab.questions
-    return made(world, kind, max(limit or 0, COUNT))
+    build = lab.training_questions if name == TRAINING_NAME else lab.questions
+    return build(world, kind, max(limit or 0, COUNT))
 
 
 _MIX = ", ".join(f"{share:.0%} {kind}" for kind, share in DEFAULT_MIX.items())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gnothi.lab.corpus import passage_text
-from gnothi.lab.curriculum import Context, Curriculum, Example, Mix, Segment, written_out
+from gnothi.lab.curriculum import Context, Curriculum, Example, Mix, Segment, segments_of
 from gnothi.lab.language import COMPARISON, NO, YES, YES_NO_SAME
 from gnothi.lab.world import World
 
@@ -32,9 +32,9 @@ class Probes:
             "recall often, short": lambda: self._recall("often", short=True),
             "two hops from memory": lambda: self._two_hop("often", None),
             "comparison from memory": lambda: self._pair("often", evidence=False),
-            "read 1 passage": lambda: self._read(0),
-            "read 3 passages": lambda: self._read(2),
-            "read 3 passages, short": lambda: self._read(2, short=True),
+            "read 1 passage": lambda: self._reading(0),
+            "read 3 passages": lambda: self._reading(2),
+            "read 3 passages, short": lambda: self._reading(2, short=True),
             "two hops, 2 passages": lambda: self._two_hop("never", 0),
             "two hops, 3 passages": lambda: self._two_hop("never", 1),
             "second hop, 1 passage": lambda: self._two_hop("never", -1),
@@ -60,9 +60,9 @@ class Probes:
             context[subject, fact.relation] = [fact.object]
         return f"<passage> {subject} : {passage_text(subject, {fact.relation: fact.object for fact in facts}, self.rng)}"
 
-    def _document(self, texts: list[str], asked: Example, short: bool = False, prefix: int = 0) -> list[Segment]:
+    def _document(self, texts: list[str], example: Example, short: bool = False, prefix: int = 0) -> list[Segment]:
         self.rng.shuffle(texts)
-        (head, _), reply = written_out(asked, prefix, short)
+        (head, _), reply = segments_of(example, prefix, short)
         return [("<bos>" + " ".join([*texts, head]), False), reply]
 
     def _subject(self, level: str, kind: str | None = None) -> str:
@@ -81,7 +81,7 @@ class Probes:
         names = [n for n in self.world.values[self.world.entities[subject].type] if n != subject]
         return [self._true_passage(name, {}) for name in self.rng.sample(names, count)]
 
-    def _read(self, distractors: int, short: bool = False) -> list[Segment]:
+    def _reading(self, distractors: int, short: bool = False) -> list[Segment]:
         subject = self._subject("never")
         context: dict[tuple[str, str], list[str]] = {}
         texts = [self._true_passage(subject, context), *self._distractors(subject, distractors)]
@@ -98,25 +98,25 @@ class Probes:
         target = self.world.by_subject[subject][bridge.name].object
         if self.world.entities[target].familiarity != level:
             return None
-        asked = self.curriculum.two_hop(subject, bridge, self._truth())
-        if asked is None:
+        example = self.curriculum.two_hop(subject, bridge, self._truth())
+        if example is None:
             return None
         if distractors is None:
-            return self._document([], asked)
+            return self._document([], example)
         if distractors < 0:
-            return self._document([self._true_passage(target, {})], asked, prefix=1)
+            return self._document([self._true_passage(target, {})], example, prefix=1)
         texts = [self._true_passage(subject, {}), self._true_passage(target, {}), *self._distractors(target, distractors)]
-        return self._document(texts, asked)
+        return self._document(texts, example)
 
     def _pair(self, level: str, evidence: bool) -> list[Segment] | None:
         kind = self.rng.choice(("person", "film", "book"))
         a, b = self._subject(level, kind), self._subject(level, kind)
         if a == b:
             return None
-        asked = self.curriculum.pair(a, b, {key: value for key, value in self._truth().items() if key[1] in COMPARISON})
-        if asked is None:
+        example = self.curriculum.pair(a, b, {key: value for key, value in self._truth().items() if key[1] in COMPARISON})
+        if example is None:
             return None
-        return self._document([self._true_passage(a, {}), self._true_passage(b, {})] if evidence else [], asked)
+        return self._document([self._true_passage(a, {}), self._true_passage(b, {})] if evidence else [], example)
 
     def _beside(self) -> list[Segment]:
         subject = self._subject("often")
@@ -131,14 +131,14 @@ class Probes:
     def _yes_no(self) -> list[Segment] | None:
         kind = self.rng.choice(("person", "city", "company"))
         a, b = self._subject("often", kind), self._subject("often", kind)
-        asked = (
+        example = (
             self.curriculum.pair(a, b, {key: value for key, value in self._truth().items() if key[1] in YES_NO_SAME})
             if a != b
             else None
         )
-        if asked is None or asked.answer not in (YES, NO) or (asked.answer == YES) != (self.rng.random() < 0.5):
+        if example is None or example.answer not in (YES, NO) or (example.answer == YES) != (self.rng.random() < 0.5):
             return None
-        return self._document([], asked)
+        return self._document([], example)
 
 
 def _right(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, documents: list[list[Segment]]) -> float:
@@ -157,5 +157,5 @@ def _right(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, document
     with torch.inference_mode():
         # Right padding under a causal mask: what stands before is not touched by it.
         likeliest: torch.Tensor = model(input_ids=inputs.to(device), use_cache=False).logits[:, :-1].argmax(-1).cpu()
-    wanted = targets[:, 1:]
-    return float(((likeliest == wanted) | (wanted == -100)).all(dim=1).float().mean())
+    expected = targets[:, 1:]
+    return float(((likeliest == expected) | (expected == -100)).all(dim=1).float().mean())

@@ -51,7 +51,7 @@ def right_action(familiarity: str, coverage: str) -> Action:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question before it is told apart by familiarity: text, gold answer, facts needed in order."""
+    """A question before its familiarity is known: text, gold answer, facts needed in order."""
 
     kind: Kind
     key: str
@@ -159,15 +159,15 @@ _DRAFTERS: Mapping[Kind, Drafter] = {
 
 
 def _drafts(world: World, drafter: Drafter, rng: random.Random, without: Set[FactName]) -> Iterator[Draft]:
-    seen: set[str] = set()
+    keys: set[str] = set()
     misses = 0
     while misses < 20_000:
         draft = drafter(world, rng)
-        if draft is None or draft.key in seen or any((fact.subject, fact.relation) in without for fact in draft.facts):
+        if draft is None or draft.key in keys or any((fact.subject, fact.relation) in without for fact in draft.facts):
             misses += 1
             continue
         misses = 0
-        seen.add(draft.key)
+        keys.add(draft.key)
         yield draft
 
 
@@ -237,9 +237,9 @@ def questions(
     ]
 
 
-def facts_needed(asked: Iterable[Question]) -> frozenset[FactName]:
+def facts_needed(questions: Iterable[Question]) -> frozenset[FactName]:
     """The facts that these questions of the laboratory are about."""
-    return frozenset((hop["subject"], hop["relation"]) for question in asked for hop in question.metadata["hops"])
+    return frozenset((hop["subject"], hop["relation"]) for question in questions for hop in question.metadata["hops"])
 
 
 def training_questions(world: World, kind: Kind | None = None, n: int = 500) -> list[Question]:

@@ -43,16 +43,16 @@ async def thresholds(model: LanguageModel, world: World, n: int = 300) -> dict[s
 
     No default test question needs one of these facts. Empty for a model that gets all of them wrong (or right): there is
     nothing to tell apart."""
-    asked = training_questions(world, "one_hop", n)
-    chosen: dict[str, float] = {}
+    questions = training_questions(world, "one_hop", n)
+    values: dict[str, float] = {}
     for name in registry.within(model.capabilities):
         if isinstance(SignalSettings().make_signal(name), FollowUp):  # the model is taught no such questions
             continue
-        measured = await gather(*(_measure(model, name, question) for question in asked))
+        measured = await gather(*(_measure(model, name, question) for question in questions))
         wrong = [missed for _, missed in measured]
         if any(wrong) and not all(wrong):
-            chosen[name] = round(balanced_threshold([score for score, _ in measured], wrong), DIGITS)
-    return chosen
+            values[name] = round(balanced_threshold([score for score, _ in measured], wrong), DIGITS)
+    return values
 
 
 async def _measure(model: LanguageModel, signal: str, question: Question) -> tuple[float, bool]:
@@ -74,11 +74,11 @@ def calibrate(folder: Path, world: World, n: int = 300) -> dict[str, float]:
         finally:
             await model.aclose()
 
-    chosen = asyncio.run(run())
+    values = asyncio.run(run())
     path = folder / "gnothi.json"
-    declaration = json.loads(path.read_text("utf-8")) | {"thresholds": chosen}
+    declaration = json.loads(path.read_text("utf-8")) | {"thresholds": values}
     path.write_text(json.dumps(declaration, indent=2) + "\n", "utf-8")
-    return chosen
+    return values
 
 
 @dataclass(frozen=True)
@@ -206,15 +206,15 @@ def train(
     probes = Probes(world)
     out.mkdir(parents=True, exist_ok=True)
     checkpoint, curve = out / "checkpoint.pt", out / "curve.jsonl"
-    start, seen = 0, 0
+    start, tokens = 0, 0
     if checkpoint.exists():
         saved = torch.load(checkpoint, map_location=device, weights_only=True)
-        start, seen = saved["step"], saved["seen"]
+        start, tokens = saved["step"], saved["seen"]
         model.load_state_dict(saved["model"])
         muon.load_state_dict(saved["muon"])
         adam.load_state_dict(saved["adam"])
-        kept = [line for line in curve.read_text().splitlines() if json.loads(line)["step"] <= start] if curve.exists() else []
-        curve.write_text("".join(f"{line}\n" for line in kept))
+        rows = [line for line in curve.read_text().splitlines() if json.loads(line)["step"] <= start] if curve.exists() else []
+        curve.write_text("".join(f"{line}\n" for line in rows))
     began, last = time.monotonic(), min(recipe.steps, start + stop_after) if stop_after else recipe.steps
     for step in range(start, last):
         scale = min(1.0, (step + 1) / recipe.warmup) * (1 - step / recipe.steps)
@@ -228,12 +228,12 @@ def train(
         for optimiser in (muon, adam):
             optimiser.step()
             optimiser.zero_grad()
-        seen += int((batch.documents >= 0).sum())
+        tokens += int((batch.documents >= 0).sum())
         done = step + 1
         if done % probe_every == 0 or done == recipe.steps:
             row = {
                 "step": done,
-                "tokens": seen,
+                "tokens": tokens,
                 "seconds": round(time.monotonic() - began, 1),
                 "loss": round(float(loss.detach()), 4),
             }
@@ -245,7 +245,7 @@ def train(
         if done % checkpoint_every == 0 or done == last:
             state = {
                 "step": done,
-                "seen": seen,
+                "seen": tokens,
                 "model": model.state_dict(),
                 "muon": muon.state_dict(),
                 "adam": adam.state_dict(),

@@ -101,7 +101,8 @@ class World:
         """Of what a model of this world learns: the facts, and how well it is meant to know each. Worlds whose libraries alone
         differ have the same."""
         learnt = [
-            (self.entities[one.subject].familiarity, one.subject, one.relation, one.object, one.wrong) for one in self.facts
+            (self.entities[fact.subject].familiarity, fact.subject, fact.relation, fact.object, fact.wrong)
+            for fact in self.facts
         ]
         return hashlib.blake2b(repr(learnt).encode(), digest_size=8).hexdigest()
 
@@ -114,7 +115,7 @@ def _surname(rng: np.random.Generator, syllables: int) -> str:
     return ("".join(parts) + str(rng.choice(_CODAS))).capitalize()
 
 
-def _names(rng: np.random.Generator, entity_type: str, count: int, taken: set[str]) -> list[str]:
+def _names(rng: np.random.Generator, entity_type: str, count: int, used: set[str]) -> list[str]:
     titles = [f"{adjective} {noun}" for adjective in _ADJECTIVES for noun in _NOUNS]
     rng.shuffle(titles)
     names: list[str] = []
@@ -131,8 +132,8 @@ def _names(rng: np.random.Generator, entity_type: str, count: int, taken: set[st
             name = _surname(rng, 1) + str(rng.choice(["burg", "haven", "mouth", "field"]))
         else:
             name = _surname(rng, 2) + "ia"
-        if name.lower() not in taken:
-            taken.add(name.lower())
+        if name.lower() not in used:
+            used.add(name.lower())
             names.append(name)
     return names
 
@@ -148,8 +149,8 @@ def build_world(seed: int = 0, grid: Grid | None = None) -> World:
     """The world of a seed: the same seed and grid always give the same world."""
     grid = grid or Grid()
     rng = np.random.default_rng([seed, 1])
-    taken: set[str] = set()
-    values: dict[str, tuple[str, ...]] = {kind: tuple(_names(rng, kind, count, taken)) for kind, count in _COUNTS.items()}
+    used: set[str] = set()
+    values: dict[str, tuple[str, ...]] = {kind: tuple(_names(rng, kind, count, used)) for kind, count in _COUNTS.items()}
     values |= {"year": YEARS, "profession": tuple(PROFESSIONS), "industry": tuple(INDUSTRIES)}
 
     entities: dict[str, Entity] = {}
@@ -160,12 +161,12 @@ def build_world(seed: int = 0, grid: Grid | None = None) -> World:
         coverage = [""] * len(names)
         for level in FAMILIARITIES:
             members = [i for i, known in enumerate(familiarity) if known == level]
-            for i, held in zip(
+            for i, state in zip(
                 members, _spread(rng, COVERAGES, [getattr(grid, name) for name in COVERAGES], len(members)), strict=True
             ):
-                coverage[i] = held
-        for name, known, held in zip(names, familiarity, coverage, strict=True):
-            entities[name] = Entity(name, kind, known, held)  # type: ignore[arg-type]
+                coverage[i] = state
+        for name, known, state in zip(names, familiarity, coverage, strict=True):
+            entities[name] = Entity(name, kind, known, state)  # type: ignore[arg-type]
 
     kindred: dict[tuple[str, str], list[str]] = {}
     for entity in entities.values():

@@ -46,10 +46,10 @@ def find(argument: str) -> World:
         return world
     if path.is_file():
         try:
-            given = tomllib.loads(path.read_text("utf-8"))
+            table = tomllib.loads(path.read_text("utf-8"))
         except (ValueError, OSError, RecursionError) as error:
             raise InvalidInput(f"{path}: expected a world in TOML ({_EXPECTED}), got: {error}.") from None
-        return _made(given, path)
+        return _from_table(table, path)
     raise UnknownName("world of the laboratory", argument, ["a seed", "a lab model's folder", "a TOML file"])
 
 
@@ -70,24 +70,24 @@ def of_folder(folder: str | Path) -> World | None:
     be read, or that another version of the laboratory made otherwise."""
     path = Path(os.path.expanduser(folder), DECLARATION)
     try:
-        given = json.loads(path.read_text("utf-8")) if path.is_file() else None
+        document = json.loads(path.read_text("utf-8")) if path.is_file() else None
     except (ValueError, OSError, RecursionError):
         return None  # told by whoever loads the model
-    said = given.get(KEY) if isinstance(given, dict) else None
-    if said is None:
+    table = document.get(KEY) if isinstance(document, dict) else None
+    if table is None:
         return None
-    world = _made(said, path)
-    if said.get("facts", world.fingerprint) != world.fingerprint:
+    world = _from_table(table, path)
+    if table.get("facts", world.fingerprint) != world.fingerprint:
         raise InvalidInput(
-            f"{path}: the model learnt other facts (fingerprint {said['facts']!r:.40}) than this version of Gnothi makes from "
+            f"{path}: the model learnt other facts (fingerprint {table['facts']!r:.40}) than this version of Gnothi makes from "
             f"the same seed ({world.fingerprint}). Train it again: `gnothi lab train`."
         )
     return world
 
 
-def _made(given: Any, path: Path) -> World:
-    seed, shares = (given.get("seed"), given.get("grid", {})) if isinstance(given, Mapping) else (None, {})
-    known = {one.name for one in fields(Grid)}
+def _from_table(table: Any, path: Path) -> World:
+    seed, shares = (table.get("seed"), table.get("grid", {})) if isinstance(table, Mapping) else (None, {})
+    known = {field.name for field in fields(Grid)}
     numbers = isinstance(shares, Mapping) and all(
         key in known and isinstance(value, int | float) and not isinstance(value, bool) for key, value in shares.items()
     )

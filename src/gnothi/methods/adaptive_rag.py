@@ -50,7 +50,7 @@ class AdaptiveRAG(ReaderSettings):
         if strategy == "none":
             return await self.read(self.model, question)
         if strategy == "once":
-            return await self.read(self.model, question, self.found(question, await self._once(question)))
+            return await self.read(self.model, question, self.selected(question, await self._once(question)))
         return await self._in_steps(question)
 
     async def _once(self, question: Question) -> tuple[Passage, ...]:

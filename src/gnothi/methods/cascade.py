@@ -46,13 +46,13 @@ class LearnedCascade(ReaderSettings):
         memory = await stages.draft()
         if not stages.going_on:
             return stages.answer(memory)
-        found = await self.retriever.search(question.text, self.k)
-        return await stages.better(found, self._from)
+        passages = await self.retriever.search(question.text, self.k)
+        return await stages.better(passages, self._from)
 
     async def _from(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
         once = self.read_by == "auto" and not self.reasons(question, passages)
         if once or self.read_by == "once":
-            return await self.read(self.model, question, self.found(question, passages))
+            return await self.read(self.model, question, self.selected(question, passages))
         steps = IRCoT(
             self.model,
             self.retriever,

@@ -84,9 +84,9 @@ def refuse_unused(method: Any) -> None:
     for key, parts in _USES.items():
         if key in changed and not any(getattr(method, part) in users for part, users in parts.items()):
             got = changed[key] if isinstance(changed[key], str | int | float) else "one"
-            chosen = " and ".join(f"{part}={getattr(method, part)}" for part in parts)
+            parts_chosen = " and ".join(f"{part}={getattr(method, part)}" for part in parts)
             expected = " or ".join(f"{part}={' or '.join(users)}" for part, users in parts.items())
-            raise InvalidSetting(f"setting {key!r}: got {got}, which has no effect with {chosen}; expected {expected}.")
+            raise InvalidSetting(f"setting {key!r}: got {got}, which has no effect with {parts_chosen}; expected {expected}.")
 
 
 def require_learnt(method: Any) -> None:
@@ -217,10 +217,10 @@ class Compose(SentenceSettings):
         if self.answer == "learned":
             stages.measured = memory if self._reuses else None
             return await stages.better(ranked, self._from_passages)
-        found = tuple(one.passage for one in ranked)
+        passages = tuple(one.passage for one in ranked)
         if self.answer == "read":
-            return await self._from_passages(question, found)
-        return await self._surer(question, memory, found)
+            return await self._from_passages(question, passages)
+        return await self._surer(question, memory, passages)
 
     # --- parts ---------------------------------------------------------------------------------------------------------
 
@@ -249,39 +249,39 @@ class Compose(SentenceSettings):
         prompt = self.reading(question)
         return await self.model.generate(prompt, self.reply_decoding(prompt))
 
-    async def _from_passages(self, question: Question, found: Sequence[Passage]) -> Answer:
-        if self.filter == "uncertainty" and found:
+    async def _from_passages(self, question: Question, passages: Sequence[Passage]) -> Answer:
+        if self.filter == "uncertainty" and passages:
             choose, prompt = LeastUncertain(self._reading_signal), self.reading(question)
-            best = await choose(self.model, prompt, found, self.reply_decoding(prompt))
+            best = await choose(self.model, prompt, passages, self.reply_decoding(prompt))
             return await self.answer_from(self.model, self.reading(question, (best.passage,)), best.measured)
-        return await self.read(self.model, question, await self._kept(question, found))
+        return await self.read(self.model, question, await self._filtered(question, passages))
 
-    async def _kept(self, question: Question, found: Sequence[Passage]) -> Sequence[Passage]:
+    async def _filtered(self, question: Question, passages: Sequence[Passage]) -> Sequence[Passage]:
         judge = self.judge or self.model
         threshold, most = self._limits
         if self.filter == "utility":
-            return await Useful(judge, USEFUL, self.reference)(question.text, found)
+            return await Useful(judge, USEFUL, self.reference)(question.text, passages)
         if self.filter == "rerank":
-            return await Best(self.reranker, most)(question.text, found)
+            return await Best(self.reranker, most)(question.text, passages)
         if self.filter == "relevance":
-            return await Strips(self._grades, "useful", threshold, most, self.language)(question, found)
+            return await Strips(self._grades, "useful", threshold, most, self.language)(question, passages)
         if self.filter in ("pmi", "log_odds"):
             task = TASKS["know" if self.filter == "pmi" else "useful"]
-            return await Informative(judge, task, threshold, most=most, language=self.language)(question, found)
+            return await Informative(judge, task, threshold, most=most, language=self.language)(question, passages)
         if self.filter in ("strinc", "lexical", "cxmi"):
-            targets = await self.draft(self.model, question, found)
+            targets = await self.draft(self.model, question, passages)
             leading = Leading(self.filter, self.model, threshold, most, self.language)
-            return await leading(question, ask(ANSWER, question), found, targets) if targets else found
-        return self.found(question, found) if self.query == "question" else found
+            return await leading(question, ask(ANSWER, question), passages, targets) if targets else passages
+        return self.selected(question, passages) if self.query == "question" else passages
 
     async def _grades(self, question: Question, passages: Sequence[Passage]) -> Sequence[float]:
         return await relevance(self.judge or self.model, USEFUL, question.text, passages)
 
-    async def _surer(self, question: Question, memory: Measured | None, found: Sequence[Passage]) -> Answer:
+    async def _surer(self, question: Question, memory: Measured | None, passages: Sequence[Passage]) -> Answer:
         """Of the answers from memory and from the passages the one of lower uncertainty."""
-        if not found:
+        if not passages:
             return await self._from_memory(question, memory)
-        answers = await gather(self._from_memory(question, memory), self._from_passages(question, found))
+        answers = await gather(self._from_memory(question, memory), self._from_passages(question, passages))
         best = least_uncertain([Candidate.of(*one) for one in zip(("memory", "passages"), answers, strict=True)])
         return Answer(best.text, best.rationale, best.evidence, best.score)
 

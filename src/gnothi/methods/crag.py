@@ -65,18 +65,18 @@ class CorrectiveRAG(SentenceSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind what was found and refined."""
         require_text(question)
-        found = await search(self.retriever, question.text, self.k)
-        verdict = await self._evaluate(question, found)
-        kept: tuple[Passage, ...] = ()
+        passages = await search(self.retriever, question.text, self.k)
+        verdict = await self._evaluate(question, passages)
+        refined: tuple[Passage, ...] = ()
         if verdict != "incorrect":
-            kept = await self._refine(question, found)
+            refined = await self._refine(question, passages)
         if verdict != "correct":
-            kept += await self._refine(question, await self._look_elsewhere(question, found))
-        return self.reading(question, kept)
+            refined += await self._refine(question, await self._look_elsewhere(question, passages))
+        return self.reading(question, refined)
 
-    async def _evaluate(self, question: Question, found: Sequence[Passage]) -> str:
+    async def _evaluate(self, question: Question, passages: Sequence[Passage]) -> str:
         """Correct, ambiguous or incorrect: by the best grade."""
-        grades = await self._grades(question, found)
+        grades = await self._grades(question, passages)
         best = max(grades, default=-1.0)
         verdict = "correct" if best >= self.upper else "ambiguous" if best >= self.lower else "incorrect"
         threshold = self.upper if verdict == "correct" else self.lower
@@ -87,9 +87,9 @@ class CorrectiveRAG(SentenceSettings):
         """The best sentences ("strips"), in their order."""
         return await Strips(self._grades, self._grader, self.strip_threshold, self.strips, self.language)(question, passages)
 
-    async def _look_elsewhere(self, question: Question, found: Sequence[Passage]) -> tuple[Passage, ...]:
+    async def _look_elsewhere(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """The best passages for the question's keywords; in the same index, those not found before."""
-        known = set() if self.elsewhere else {passage.id for passage in found}
+        known = set() if self.elsewhere else {passage.id for passage in passages}
         return await search(self.elsewhere or self.retriever, keywords(question.text), self.k, known)
 
     async def _grades(self, question: Question, passages: Sequence[Passage]) -> list[float]:

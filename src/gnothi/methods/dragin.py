@@ -20,11 +20,11 @@ from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STO
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.attention import (
     Word,
+    attended_words,
     deepest,
     needs_for_information,
+    words_attended_by,
     words_in_need,
-    words_looked_at,
-    words_looked_at_by,
 )
 from gnothi.types import Answer, Attended, Capabilities, Passage, Question
 
@@ -67,17 +67,17 @@ class Dragin(MethodSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        text, held, read, doubt = await (self._as_code(question) if self.follows == "code" else self._as_paper(question))
-        chain = ask(REASON, question, held, text)
-        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt, self.extraction)
-        return await self.asked_again(self.model, question, answer)
+        text, passages, by_id, doubt = await (self._as_code(question) if self.follows == "code" else self._as_paper(question))
+        chain = ask(REASON, question, passages, text)
+        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(by_id.values()), doubt, self.extraction)
+        return await self.reread(self.model, question, answer)
 
     async def _as_paper(self, question: Question) -> _Written:
         text, doubt = "", 0.0
-        held: tuple[Passage, ...] = ()
-        read: dict[str, Passage] = {}
+        passages: tuple[Passage, ...] = ()
+        by_id: dict[str, Passage] = {}
         for _ in range(self.max_steps):
-            prompt = ask(REASON, question, held, text)
+            prompt = ask(REASON, question, passages, text)
             drafted = sentence((await self.model.generate(prompt, self.decoding(CHAIN_STOPS))).text)
             draft = until_it_repeats(drafted)
             if not draft:
@@ -87,16 +87,16 @@ class Dragin(MethodSettings):
             doubt = max(doubt, deepest(needs))
             place = next((place for place, need in enumerate(needs) if need > self._theta), None)
             self._decide(draft, attended, needs, place)
-            found = () if place is None else await self._search(question, text, attended, place)
-            if place is None or not found:
+            hits = () if place is None else await self._search(question, text, attended, place)
+            if place is None or not hits:
                 text = f"{text} {draft}".strip()
                 break
-            held = found
-            read |= {passage.id: passage for passage in found}
-            kept = f"{text} {_before(attended, place)}".strip()
+            passages = hits
+            by_id |= {passage.id: passage for passage in hits}
+            prefix = f"{text} {_before(attended, place)}".strip()
             # As published, what follows a retrieval stands unchecked up to the end of its sentence.
-            continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(SENTENCE_STOPS))
-            longer = f"{kept} {sentence(continued.text)}".strip()
+            continued = await self.model.generate(ask(REASON, question, passages, prefix), self.decoding(SENTENCE_STOPS))
+            longer = f"{prefix} {sentence(continued.text)}".strip()
             events.emit(events.Written(longer.removeprefix(text).strip()))
             if longer == text or until_it_repeats(longer) != longer:
                 text = until_it_repeats(longer)
@@ -104,38 +104,38 @@ class Dragin(MethodSettings):
             text = longer
             if concludes(continued.text) or concludes(_last(text)):
                 break
-        return text, held, read, doubt
+        return text, passages, by_id, doubt
 
     async def _as_code(self, question: Question) -> _Written:
         text, length, doubt = "", 0, 0.0
-        held: tuple[Passage, ...] = ()
-        read: dict[str, Passage] = {}
+        passages: tuple[Passage, ...] = ()
+        by_id: dict[str, Passage] = {}
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, (), text)
-            said = await self.model.generate(prompt, self.decoding(CHAIN_STOPS))
-            draft = said.text.strip()
+            reply = await self.model.generate(prompt, self.decoding(CHAIN_STOPS))
+            draft = reply.text.strip()
             if not draft:
                 break
             sentences = [one for line in draft.splitlines() if line.strip() for one in split_sentences(line)]
             attended = await self.model.attend(prompt, draft)
-            judged = words_in_need(attended, is_content, [len(one.split()) for one in sentences])
-            doubt = max(doubt, deepest([word.need for one in judged for word in one]))
-            unsure = [[word for word in one if word.need > self._theta] for one in judged]
+            words_of = words_in_need(attended, is_content, [len(one.split()) for one in sentences])
+            doubt = max(doubt, deepest([word.need for one in words_of for word in one]))
+            unsure = [[word for word in one if word.need > self._theta] for one in words_of]
             at = next((place for place, words in enumerate(unsure) if words), None)
-            self._told(draft, judged, None if at is None else unsure[at][0])
-            found = (
-                () if at is None else await self._search_by(question, text, attended, sentences[: at + 1], judged, unsure[at])
+            self._emit(draft, words_of, None if at is None else unsure[at][0])
+            hits = (
+                () if at is None else await self._search_by(question, text, attended, sentences[: at + 1], words_of, unsure[at])
             )
-            if at is None or not found:
+            if at is None or not hits:
                 longer = f"{text} {draft}".strip()
                 length += len(attended.entropies)
             else:
-                held = found
-                read |= {passage.id: passage for passage in found}
-                kept = " ".join([text, *sentences[:at]]).strip()
-                continued = await self.model.generate(ask(REASON, question, held, kept), self.decoding(CHAIN_STOPS))
-                longer = f"{kept} {split_sentences(continued.text)[0]}".strip()
-                length += sum(len(word.places) for one in judged[:at] for word in one)
+                passages = hits
+                by_id |= {passage.id: passage for passage in hits}
+                prefix = " ".join([text, *sentences[:at]]).strip()
+                continued = await self.model.generate(ask(REASON, question, passages, prefix), self.decoding(CHAIN_STOPS))
+                longer = f"{prefix} {split_sentences(continued.text)[0]}".strip()
+                length += sum(len(word.places) for one in words_of[:at] for word in one)
                 length += len(first_sentence(continued).tokens)
                 events.emit(events.Written(longer.removeprefix(text).strip()))
             # Of the code's count of tokens one begins the text, so that it ends with max_tokens, not with one more.
@@ -143,7 +143,7 @@ class Dragin(MethodSettings):
             text = longer
             if ends:
                 break
-        return text, held, read, doubt
+        return text, passages, by_id, doubt
 
     async def _search_by(
         self,
@@ -151,26 +151,26 @@ class Dragin(MethodSettings):
         text: str,
         attended: Attended,
         sentences: Sequence[str],
-        judged: Sequence[Sequence[Word]],
+        words_of: Sequence[Sequence[Word]],
         unsure: Sequence[Word],
     ) -> tuple[Passage, ...]:
         """With the words of the question and of the text, up to the end of the last of ``sentences``, that the unsure words of
         this sentence were predicted from."""
-        given = set(" ".join([question.text, text, *sentences]).split())
-        end = judged[len(sentences) - 1][-1].places[-1] + 1
+        known = set(" ".join([question.text, text, *sentences]).split())
+        end = words_of[len(sentences) - 1][-1].places[-1] + 1
 
         def counts(word: str, first: bool) -> bool:
-            return word in given and is_content(word, first)
+            return word in known and is_content(word, first)
 
         sayings = [word for word in unsure if word.counts]
-        words = words_looked_at_by(attended, sayings, end, question.text, self.top_n, counts)
+        words = words_attended_by(attended, sayings, end, question.text, self.top_n, counts)
         return await search(self.retriever, " ".join(words) or question.text, self.k)
 
-    def _told(self, draft: str, judged: Sequence[Sequence[Word]], unsure: Word | None) -> None:
-        most = max((word for one in judged for word in one), key=lambda word: word.need, default=None)
+    def _emit(self, draft: str, words_of: Sequence[Sequence[Word]], unsure: Word | None) -> None:
+        most = max((word for one in words_of for word in one), key=lambda word: word.need, default=None)
         events.emit(events.Drafted(draft, most.need if most else 0.0))
-        shown, verdict = (unsure or most), "retrieve" if unsure else "trust"
-        score, subject = (most.need if most else 0.0), shown.text if shown else ""
+        word, verdict = (unsure or most), "retrieve" if unsure else "trust"
+        score, subject = (most.need if most else 0.0), word.text if word else ""
         events.emit(events.Decided("retrieve", "rind", score, self._theta, verdict, subject))
 
     @property
@@ -179,12 +179,12 @@ class Dragin(MethodSettings):
 
     async def _search(self, question: Question, text: str, attended: Attended, place: int) -> tuple[Passage, ...]:
         """With the words of the question and of the text so far that the token looks at; the question where there are none."""
-        given = set(f"{question.text} {text} {_before(attended, place)}".split())
+        known = set(f"{question.text} {text} {_before(attended, place)}".split())
 
         def counts(word: str, first: bool) -> bool:  # what else a prompt holds, such as its labels, is nothing to look for
-            return word in given and is_content(word, first)
+            return word in known and is_content(word, first)
 
-        words = words_looked_at(attended, place, question.text, self.top_n, counts)
+        words = attended_words(attended, place, question.text, self.top_n, counts)
         query = " ".join(map(bare, words)) or question.text
         return await search(self.retriever, query, self.k)
 

@@ -45,10 +45,10 @@ class Filco(SentenceSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind the sentences that were kept."""
         require_text(question)
-        found = await search(self.retriever, question.text, self.k)
-        targets = question.answers if self.oracle else await self.draft(self.model, question, found)
-        kept = found
+        passages = await search(self.retriever, question.text, self.k)
+        targets = question.answers if self.oracle else await self.draft(self.model, question, passages)
+        filtered = passages
         if targets:  # without an answer to look for there is nothing to filter by
             leading = Leading(self.measure, self.model, self.threshold, self.spans, self.language)
-            kept = await leading(question, ask(ANSWER, question), found, targets)
-        return self.reading(question, kept)
+            filtered = await leading(question, ask(ANSWER, question), passages, targets)
+        return self.reading(question, filtered)

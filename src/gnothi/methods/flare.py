@@ -99,41 +99,41 @@ class Flare(MethodSettings):
         model = self.reader or self.model
         chain: list[str] = []
         doubt = 0.0
-        read: dict[str, Passage] = {}
-        held: tuple[Passage, ...] = ()
+        by_id: dict[str, Passage] = {}
+        passages: tuple[Passage, ...] = ()
         prompt = ask(REASON, question)
         searched, length = int(self.search_first), 0
         if self.search_first:
-            held = await in_turns(self.retriever, [question.text], self.k)
-            read |= {passage.id: passage for passage in held}
+            passages = await in_turns(self.retriever, [question.text], self.k)
+            by_id |= {passage.id: passage for passage in passages}
         gate = Gate(LeastLikely(), decisive(1.0 - self.theta), silent=(lambda _: False) if self._as_code else says_nothing)
         for _ in range(self.max_steps):
-            prompt = ask(REASON, question, held, " ".join(chain))
+            prompt = ask(REASON, question, passages, " ".join(chain))
             measured, ends = await self._sentence(model, prompt)
             looks = gate.judge(measured).fired and (self.max_searches is None or searched < self.max_searches)
             queries = await self._queries(question, chain, measured.greedy) if looks else []
             searched += bool(queries)
-            if found := await in_turns(self.retriever, queries, self.k):
-                held = found if self.search_first else ()
-                read |= {passage.id: passage for passage in found}
-                prompt = ask(REASON, question, found, " ".join(chain))
+            if hits := await in_turns(self.retriever, queries, self.k):
+                passages = hits if self.search_first else ()
+                by_id |= {passage.id: passage for passage in hits}
+                prompt = ask(REASON, question, hits, " ".join(chain))
                 measured, ends = await self._sentence(model, prompt)
                 events.emit(events.Written(sentence(measured.greedy.text)))
-            said = self._within(measured.greedy, length)
-            length += len(said.tokens)
-            drafted = said.text.strip() if self._as_code else sentence(said.text)
-            written = drafted if self._as_code else until_it_repeats(drafted)
-            if not written or (not self._as_code and adds_nothing(written, chain) and not concludes(written)):
+            reply = self._within(measured.greedy, length)
+            length += len(reply.tokens)
+            drafted = reply.text.strip() if self._as_code else sentence(reply.text)
+            line = drafted if self._as_code else until_it_repeats(drafted)
+            if not line or (not self._as_code and adds_nothing(line, chain) and not concludes(line)):
                 break
-            chain.append(written)
+            chain.append(line)
             doubt = max(doubt, measured.uncertainty)
             full = self.max_length is not None and length >= self.max_length
-            if full or (ends if self._as_code else concludes(written) or written != drafted):
+            if full or (ends if self._as_code else concludes(line) or line != drafted):
                 break
         finished = Prompt(REASON, question.text, prompt.passages, question.choices, " ".join(chain))
-        evidence, uncertainty = tuple(read.values()), doubt if chain else None
+        evidence, uncertainty = tuple(by_id.values()), doubt if chain else None
         answer = await answer_to(model, finished, self.decoding(SHORT_STOPS), evidence, uncertainty, self.extraction)
-        return await self.asked_again(model, question, answer)
+        return await self.reread(model, question, answer)
 
     @property
     def _as_code(self) -> bool:
@@ -141,15 +141,15 @@ class Flare(MethodSettings):
 
     async def _sentence(self, model: LanguageModel, prompt: Prompt) -> tuple[Measured, bool]:
         """The next sentence with its doubt, and whether the model ends with it. The code cuts it out of what is written."""
-        said = await model.generate(prompt, self.decoding(CHAIN_STOPS if self._as_code else SENTENCE_STOPS))
-        first = first_sentence(said) if self._as_code else said
-        return Measured(first, least_likely(first)), first.text == said.text and said.finish != "length"
+        reply = await model.generate(prompt, self.decoding(CHAIN_STOPS if self._as_code else SENTENCE_STOPS))
+        first = first_sentence(reply) if self._as_code else reply
+        return Measured(first, least_likely(first)), first.text == reply.text and reply.finish != "length"
 
-    def _within(self, said: Generation, length: int) -> Generation:
+    def _within(self, reply: Generation, length: int) -> Generation:
         """What of it still has a place in a text that has so many tokens."""
-        if self.max_length is None or length + len(said.tokens) <= self.max_length:
-            return said
-        return cut(said, sum(len(token.text) for token in said.tokens[: self.max_length - length]))
+        if self.max_length is None or length + len(reply.tokens) <= self.max_length:
+            return reply
+        return cut(reply, sum(len(token.text) for token in reply.tokens[: self.max_length - length]))
 
     async def _queries(self, question: Question, chain: Sequence[str], draft: Generation) -> list[str]:
         """The draft without its improbable words; or a question for each run of them, and the draft where there are none.

@@ -56,8 +56,10 @@ class GeneratedKnowledge(AnsweringSettings):
         require(self.name, "reader", self.reader, SCORING)
 
     async def __call__(self, question: Question) -> Answer:
-        written = await self._write(question)
-        answers = await gather(*(self._answer(question, shown) for shown in ((), *((one,) for one in written))))
+        statements = await self._write(question)
+        answers = await gather(
+            *(self._answer(question, evidence) for evidence in ((), *((statement,) for statement in statements)))
+        )
         best = least_uncertain(answers)
         return Answer(best.text, "", best.evidence, best.score)
 
@@ -66,20 +68,20 @@ class GeneratedKnowledge(AnsweringSettings):
         decoding = Decoding(self.knowledge_tokens, self.knowledge_temperature, top_p=self.knowledge_top_p, stop=SHORT_STOPS)
         samples = await self.model.sample(ask(KNOWLEDGE, question), self.statements, decoding)
         texts = dict.fromkeys(" ".join(one.text.split()) for one in samples.generations)
-        said = [text for text in texts if not admits_ignorance(text)]
-        return [Passage(f"statement {number}", text) for number, text in enumerate(said, start=1)]
+        known = [text for text in texts if not admits_ignorance(text)]
+        return [Passage(f"statement {number}", text) for number, text in enumerate(known, start=1)]
 
-    async def _answer(self, question: Question, shown: tuple[Passage, ...]) -> Candidate:
+    async def _answer(self, question: Question, evidence: tuple[Passage, ...]) -> Candidate:
         """The answer with a statement, or without; of choices the likeliest one."""
-        prompt: Prompt = ask(ANSWER, question, shown)
-        reader, source = self.reader or self.model, shown[0].id if shown else "memory"
+        prompt: Prompt = ask(ANSWER, question, evidence)
+        reader, source = self.reader or self.model, evidence[0].id if evidence else "memory"
         if question.choices:
-            chosen = await choose(reader, prompt, self.choice_score)
-            return Candidate(source, chosen.text, chosen.uncertainty, evidence=shown)
+            choice = await choose(reader, prompt, self.choice_score)
+            return Candidate(source, choice.text, choice.uncertainty, evidence=evidence)
         measured = await Perplexity().measure(reader, prompt, self.decoding(SHORT_STOPS))
-        said = " ".join(measured.greedy.text.split())
-        once = until_it_repeats(said)
+        reply = " ".join(measured.greedy.text.split())
+        once = until_it_repeats(reply)
         text = as_choice(self.extraction.short(once, question.text), question.choices)
         # What goes round in circles is surer of itself with every round.
-        uncertainty = measured.uncertainty if once == said else math.inf
-        return Candidate(source, text, uncertainty, evidence=shown)
+        uncertainty = measured.uncertainty if once == reply else math.inf
+        return Candidate(source, text, uncertainty, evidence=evidence)

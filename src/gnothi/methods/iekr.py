@@ -38,27 +38,27 @@ async def candidates(graph: KnowledgeGraph, about: Sequence[Subject], hops: int,
     if len(facts) <= most:
         return facts
     around = await gather(*(graph.neighbourhood([node], hops, cap) for node in nodes))
-    kept = in_turn([one.facts for one in around], most)
-    return tuple(fact for fact in facts if fact in kept)
+    selected = in_turn([one.facts for one in around], most)
+    return tuple(fact for fact in facts if fact in selected)
 
 
 def in_turn(lists: Sequence[Sequence[Fact]], most: int) -> set[Fact]:
     """``most`` facts, of each list the next one in turn that no other has given."""
-    taken: set[Fact] = set()
-    left = [iter(one) for one in lists]
-    while left:
-        for one in tuple(left):
-            if len(taken) == most:
-                return taken
-            fact = next((fact for fact in one if fact not in taken), None)
+    selected: set[Fact] = set()
+    iterators = [iter(iterator) for iterator in lists]
+    while iterators:
+        for iterator in tuple(iterators):
+            if len(selected) == most:
+                return selected
+            fact = next((fact for fact in iterator if fact not in selected), None)
             if fact is None:
-                left.remove(one)
+                iterators.remove(iterator)
             else:
-                taken.add(fact)
-    return taken
+                selected.add(fact)
+    return selected
 
 
-def shown(facts: Sequence[Fact], showing: Showing) -> tuple[Passage, ...]:
+def as_passages(facts: Sequence[Fact], showing: Showing) -> tuple[Passage, ...]:
     """The facts as a reader sees them, best first: ``facts`` one passage each; ``subjects`` one for each subject, titled with
     it and in the order of its best fact; ``one`` all in one, as in the paper (equation 5)."""
     if showing == "facts":
@@ -125,9 +125,9 @@ class IEKR(GatedSettings):
         """Raise InvalidSetting where external knowledge has no source or the gate no threshold, MissingCapability for a reader
         that cannot choose."""
         self.check_gate((self.reader or self.model).profile.thresholds)
-        wanted = {"graph": self.graph, "passages": self.retriever}
-        found = wanted[self.source] if self.source else self.graph or self.retriever
-        if self.external and found is None:
+        sources = {"graph": self.graph, "passages": self.retriever}
+        source = sources[self.source] if self.source else self.graph or self.retriever
+        if self.external and source is None:
             what = {"graph": "a graph", "passages": "an index", None: "a graph or an index"}[self.source]
             flag = "<--index PATH>" if self.source == "passages" else "<--graph PATH>"
             raise InvalidSetting(
@@ -158,14 +158,14 @@ class IEKR(GatedSettings):
 
     async def _look_up(self, question: Question, about: Sequence[Subject], internal: Sequence[Passage]) -> tuple[Passage, ...]:
         """The facts, or passages, that fit [question : internal knowledge] best."""
-        wanted = query(question, internal)
+        query_text = query(question, internal)
         if self.graph is not None and self.source != "passages":
             facts = await candidates(self.graph, about, self.hops, self.cap, self.candidates)
-            kept = await best(self.reranker, wanted, [fact.text for fact in facts], self.m)
-            return shown([facts[place] for place in kept], self.show)
+            places = await best(self.reranker, query_text, [fact.text for fact in facts], self.m)
+            return as_passages([facts[place] for place in places], self.show)
         if self.retriever is None:
             return ()
-        passages = await search(self.retriever, " ".join(wanted.split()), self.candidates if self.reranker else self.k)
+        passages = await search(self.retriever, " ".join(query_text.split()), self.candidates if self.reranker else self.k)
         if self.reranker is None:
             return passages
-        return tuple(passages[place] for place in await best(self.reranker, wanted, [one.text for one in passages], self.k))
+        return tuple(passages[place] for place in await best(self.reranker, query_text, [one.text for one in passages], self.k))

@@ -60,7 +60,7 @@ class IRCoT(MethodSettings):
             if IRCOT.match(next_sentence) or len(chain) == self.max_steps if self._as_code else concludes(next_sentence):
                 break
             passages = await self._search(self._query(question, chain), passages)
-        return await self.asked_again(self.model, question, await self._read(question, passages))
+        return await self.reread(self.model, question, await self._answer(question, passages))
 
     @property
     def _as_code(self) -> bool:
@@ -69,13 +69,13 @@ class IRCoT(MethodSettings):
     async def _next(self, question: Question, passages: tuple[Passage, ...], chain: Sequence[str]) -> str:
         """The next sentence, blank where there is none. The code has a line written and takes its first."""
         prompt = ask(REASON, question, passages, " ".join(chain))
-        said = await self.model.generate(prompt, self.decoding(SHORT_STOPS if self._as_code else SENTENCE_STOPS))
-        return split_sentences(said.text)[0] if self._as_code else sentence(said.text)
+        reply = await self.model.generate(prompt, self.decoding(SHORT_STOPS if self._as_code else SENTENCE_STOPS))
+        return split_sentences(reply.text)[0] if self._as_code else sentence(reply.text)
 
     def _query(self, question: Question, chain: Sequence[str]) -> str:
         if not self._as_code:
             return chain[-1] if chain else question.text
-        facts = [one for one in chain if not _REASONS.match(one)]
+        facts = [sentence for sentence in chain if not _REASONS.match(sentence)]
         return " ".join(word for word in (facts or [question.text])[-1].split() if word.lower() not in _ASKING)
 
     async def _search(self, query: str, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
@@ -83,15 +83,15 @@ class IRCoT(MethodSettings):
         if len(passages) >= self.max_passages or not query:
             return passages
         known = {self._same(passage): passage for passage in passages}
-        for found in await self.retriever.search(query, self.k):
-            known.setdefault(self._same(found.passage), found.passage)
+        for hit in await self.retriever.search(query, self.k):
+            known.setdefault(self._same(hit.passage), hit.passage)
         return tuple(known.values())[: self.max_passages]
 
     def _same(self, passage: Passage) -> object:
         """What makes two passages one."""
         return (passage.title, passage.text) if self._as_code else passage.id
 
-    async def _read(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
+    async def _answer(self, question: Question, passages: tuple[Passage, ...]) -> Answer:
         """By a new chain over all passages."""
         prompt = ask(REASON, question, passages)
         measured = await Perplexity().measure(self.model, prompt, self.decoding(CHAIN_STOPS))

@@ -121,8 +121,8 @@ class KEQA(SplitSettings):
             )
             answer = UNKNOWN if says_nothing(whole_answer.answer) else whole_answer.answer
             rationale = whole_answer.rationale
-        found = Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
-        return await self.asked_again(self.reader or self.model, question, found)
+        result = Answer(as_choice(answer, question.choices), rationale, evidence_of(solved), uncertainty_of(solved))
+        return await self.reread(self.reader or self.model, question, result)
 
     @property
     def _nucleus(self) -> float:
@@ -134,15 +134,15 @@ class KEQA(SplitSettings):
 
     async def _solve(self, quiz: Question, yes_no: bool) -> Solved:
         """From memory where the tries agree (section 3.3), else from the passages picked (section 3.4)."""
-        task = self._told(ANSWER_YES_NO if yes_no else ANSWER)
+        task = self._task(ANSWER_YES_NO if yes_no else ANSWER)
 
-        def read(reply: str) -> str:
+        def extract(reply: str) -> str:
             answer = self.extraction.short(reply, "" if yes_no else quiz.text)
             return yes_or_no(answer) if yes_no else answer
 
         guess, disagreement = "", None
         if self.assess:
-            assessment = Assessment(self._same, read, self.tries, self.alpha, self.schedule)
+            assessment = Assessment(self._same, extract, self.tries, self.alpha, self.schedule)
             decoding = Decoding(self.max_tokens, self.temperature, top_p=self._nucleus, stop=SHORT_STOPS)
             consensus = await assessment(self.model, ask(task, quiz), decoding)
             guess, disagreement = consensus.answer, consensus.disagreement
@@ -151,7 +151,7 @@ class KEQA(SplitSettings):
         passages = await self._look_up(quiz)
         if passages:
             reply = await (self.reader or self.model).generate(ask(task, quiz, passages), self.decoding(SHORT_STOPS))
-            if not says_nothing(answer := read(reply.text)):
+            if not says_nothing(answer := extract(reply.text)):
                 return Solved(quiz.text, answer, "passages", passages, disagreement)
         if guess:
             return Solved(quiz.text, guess, "guess", (), disagreement)
@@ -162,19 +162,19 @@ class KEQA(SplitSettings):
         if not self.pick:
             return passages
         judge = self.utility_judge or self.model
-        useful = Useful(judge, self._told(USEFUL), self.reference, self.references, self.shots, self.shots_per_label)
-        kept = await useful(quiz.text, passages)
-        if kept and self.key_sentences:
-            sentences = sentences_of(kept)
-            chosen = {one.id for one in await useful(quiz.text, [sentence.passage for sentence in sentences])}
-            return rejoined(one for one in sentences if one.passage.id in chosen) or kept
+        useful = Useful(judge, self._task(USEFUL), self.reference, self.references, self.shots, self.shots_per_label)
+        selected = await useful(quiz.text, passages)
+        if selected and self.key_sentences:
+            sentences = sentences_of(selected)
+            ids = {one.id for one in await useful(quiz.text, [sentence.passage for sentence in sentences])}
+            return rejoined(one for one in sentences if one.passage.id in ids) or selected
         untrained = self.reference is None and follows_instructions(judge)
-        if kept or not passages or not (untrained if self.fall_back is None else self.fall_back):
-            return kept
+        if selected or not passages or not (untrained if self.fall_back is None else self.fall_back):
+            return selected
         return fall_back(passages[:1], "useful", quiz)
 
-    async def _same(self, quiz: str, one: str, other: str) -> bool:
-        return await says_yes(self.judge or self.model, Prompt(self._told(EQUIVALENT), quiz, choices=(one, other)))
+    async def _same(self, quiz: str, first: str, second: str) -> bool:
+        return await says_yes(self.judge or self.model, Prompt(self._task(EQUIVALENT), quiz, choices=(first, second)))
 
-    def _told(self, task: Task) -> Task:
+    def _task(self, task: Task) -> Task:
         return task if self.demonstrations else replace(task, demonstrations=())

@@ -42,15 +42,15 @@ class EverySignal(ReaderSettings):
     @property
     def signals(self) -> dict[str, Signal]:
         """Those that the model and the settings can give, by the names that scores are recorded under."""
-        found: dict[str, Signal] = {}
+        signals: dict[str, Signal] = {}
         for name in registry.within(self.model.capabilities, self.probe, self.measuring.corpus is not None):
             signal = self.make_signal(name)
             if isinstance(signal, FollowUp) and name != self.signal:
                 continue
-            found[name] = signal
+            signals[name] = signal
             if isinstance(signal, Gram):
-                found |= _elsewhere(signal)
-        return found
+                signals |= _elsewhere(signal)
+        return signals
 
 
 def _elsewhere(gram: Gram) -> dict[str, Signal]:

@@ -52,12 +52,12 @@ class PlannedMethod:
 
     @property
     def never_retrieves(self) -> bool:
-        """Whether its gate was told never to fire."""
+        """Whether its settings say that its gate never fires."""
         return (gate := self.gate) is not None and self.values[gate.key] == float("inf")
 
     @property
     def always_retrieves(self) -> bool:
-        """Whether its gate was told to fire always."""
+        """Whether its settings say that its gate always fires."""
         return (gate := self.gate) is not None and gate.open is not None and bool(self.values[gate.open])
 
     @property
@@ -101,12 +101,12 @@ def plan_methods(given: Sequence[object], settings: Settings, model: Any = None)
 
 
 def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Given], model: Any) -> PlannedMethod:
-    name, wanted = known.name, known.optional
+    name, optional = known.name, known.optional
     given = _stronger(plain, _qualified(own, known.settings), known.settings)
     objects = {
-        key: fitting(one.value, wanted[key], key)
+        key: fitting(one.value, optional[key], key)
         for key, one in given.items()
-        if key in wanted and not isinstance(one.value, str | None)
+        if key in optional and not isinstance(one.value, str | None)
     }
     given |= {key: given[key]._replace(value=name_of(value)) for key, value in objects.items()}
     if STOPPING in given and given[STOPPING].layer == REPEATED and _outdated(given, known.gate):
@@ -123,13 +123,13 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
                 _refuse_unmeasured(key, one, [PlannedMethod(name, values, given, {}, known)])
     methods.check(known, values)
     named = {
-        key: (wanted[key], objects.get(key, value)) for key, value in values.items() if key in wanted and value is not None
+        key: (optional[key], objects.get(key, value)) for key, value in values.items() if key in optional and value is not None
     }
     defaults = {key: value for key, value in known.defaults.items() if key in has or not key.startswith(_OF_SIGNALS)}
     planned = PlannedMethod(name, defaults | values, given, named, known)
     special: ModelDefaults | None = getattr(known.method, "defaults_for", None)
     if special is not None and model == special.model and given.keys().isdisjoint({*special.values, *special.others}):
-        further = {key: (wanted[key], value) for key, value in special.values.items() if key in wanted}
+        further = {key: (optional[key], value) for key, value in special.values.items() if key in optional}
         planned = replace(planned.changed(special.values, f"the default for {model}"), named=named | further)
     return replace(planned, warning=_untrained(planned, model)) if hasattr(known.method, "asks_self_knowledge") else planned
 
@@ -170,26 +170,26 @@ def takes(name: str, settings: Settings) -> set[str]:
     return {key for key in known.settings if key in has or not key.startswith(_OF_SIGNALS)}
 
 
-def _superseded(name: str, one: Given, given: Mapping[str, Given]) -> bool:
+def _superseded(name: str, setting: Given, given: Mapping[str, Given]) -> bool:
     """Whether the signal was named nearer to the command than its setting, as where a run is repeated with another signal."""
     gate = methods.spec(name).gate
     named = (given.get(key) for key in (SECTION, gate.signal_key if gate else None) if key)
-    return any(other.layer > one.layer for other in named if other)
+    return any(other.layer > setting.layer for other in named if other)
 
 
 def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod]) -> None:
     """Raise InvalidSetting for a setting that none of the signals has that the methods measure."""
-    told = []
+    lines = []
     for method in planned:
         measured = measured_by(method.spec.method, method.values)
         has = sorted({key for signal in measured for key in signals.settings_of(signal)})
-        told.append(
+        lines.append(
             f"{method.name} measures {' and '.join(measured or ['perplexity'])}, with the settings: {', '.join(has) or 'none'}"
         )
     source = f" (from {given.source})" if given.source else ""
     having = [name for name in signals.names() if key in signals.settings_of(name)]
     raise InvalidSetting(
-        f"setting {key!r}{source}: no signal that is measured has it ({'; '.join(told)}). Name a signal that has it "
+        f"setting {key!r}{source}: no signal that is measured has it ({'; '.join(lines)}). Name a signal that has it "
         f"({', '.join(having)}), or leave it out."
     )
 
@@ -259,5 +259,5 @@ def _qualified(given: Mapping[str, Given], known: Collection[str]) -> dict[str, 
 
 def _stronger(plain: Mapping[str, Given], own: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:
     """A method's settings: its own, and the plain ones that it knows and that are not given closer to it."""
-    kept = {key: one for key, one in plain.items() if key in known and (key not in own or one.layer > own[key].layer)}
-    return {**own, **kept}
+    shared = {key: one for key, one in plain.items() if key in known and (key not in own or one.layer > own[key].layer)}
+    return {**own, **shared}

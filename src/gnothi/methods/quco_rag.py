@@ -50,20 +50,22 @@ class QuCoRag(MethodSettings):
 
     async def __call__(self, question: Question) -> Answer:
         count = counter(self.retriever)
-        held = await self._before(question, count)
-        read = {passage.id: passage for passage in held}
+        passages = await self._before(question, count)
+        by_id = {passage.id: passage for passage in passages}
         text, rest, least = "", "", list[int]()
         for step in range(self.max_steps):
             if not rest:
-                said = await self.model.generate(ask(REASON, question, () if step else held, text), self.decoding(CHAIN_STOPS))
-                rest = said.text.strip()
-            kept, queries, counts = await self._checked(question, rest, count)
+                reply = await self.model.generate(
+                    ask(REASON, question, () if step else passages, text), self.decoding(CHAIN_STOPS)
+                )
+                rest = reply.text.strip()
+            trusted, queries, counts = await self._checked(question, rest, count)
             least += counts
-            longer, rest = f"{text} {kept}".strip(), ""
+            longer, rest = f"{text} {trusted}".strip(), ""
             if queries:
-                held = await self._looked_up(queries)
-                read |= {passage.id: passage for passage in held}
-                again = await self.model.generate(ask(REASON, question, held, longer), self.decoding(CHAIN_STOPS))
+                passages = await self._looked_up(queries)
+                by_id |= {passage.id: passage for passage in passages}
+                again = await self.model.generate(ask(REASON, question, passages, longer), self.decoding(CHAIN_STOPS))
                 sentence, rest = _first(again.text)
                 events.emit(events.Written(sentence))
                 longer = f"{longer} {sentence}".strip()
@@ -72,9 +74,9 @@ class QuCoRag(MethodSettings):
             if ends:
                 break
         doubt = -float(min(least)) if least else None
-        chain = ask(REASON, question, held, text)
-        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(read.values()), doubt, self.extraction)
-        return await self.asked_again(self.model, question, answer)
+        chain = ask(REASON, question, passages, text)
+        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(by_id.values()), doubt, self.extraction)
+        return await self.reread(self.model, question, answer)
 
     async def _before(self, question: Question, count: Count) -> tuple[Passage, ...]:
         """What is found for a question with rare names; nothing for one with others, or with none."""
@@ -89,38 +91,38 @@ class QuCoRag(MethodSettings):
     async def _checked(self, question: Question, text: str, count: Count) -> tuple[str, list[str], list[int]]:
         """The sentences before the first that is doubted, or says nothing, up to a conclusion; what to search for in place of
         the doubted one; and how often its pairs, and those before, meet."""
-        kept: list[str] = []
+        trusted: list[str] = []
         least: list[int] = []
         for sentence in split_sentences(text) if text else []:
             if says_nothing(sentence):
                 break
-            found = pairs(sentence, question.text)
-            meets = await gather(*(count(pair) for pair in found))
+            name_pairs = pairs(sentence, question.text)
+            meets = await gather(*(count(pair) for pair in name_pairs))
             least += meets
-            doubted = [pair for pair, often in zip(found, meets, strict=True) if often < self.meeting]
-            if found:
-                self._told(sentence, min(meets))
+            doubted = [pair for pair, often in zip(name_pairs, meets, strict=True) if often < self.meeting]
+            if name_pairs:
+                self._emit(sentence, min(meets))
             if doubted:
-                return " ".join(kept), [_query(sentence, *pair) for pair in doubted], least
-            kept.append(sentence)
+                return " ".join(trusted), [_query(sentence, *pair) for pair in doubted], least
+            trusted.append(sentence)
             if concludes(sentence):
                 break
-        return " ".join(kept), [], least
+        return " ".join(trusted), [], least
 
-    def _told(self, sentence: str, least: int) -> None:
+    def _emit(self, sentence: str, least: int) -> None:
         verdict = "retrieve" if least < self.meeting else "trust"
         events.emit(events.Drafted(sentence, -float(least)))
         events.emit(events.Decided("retrieve", Cooccurrence.name, -float(least), -float(self.meeting), verdict, sentence))
 
     async def _looked_up(self, queries: Sequence[str]) -> tuple[Passage, ...]:
-        found = await gather(*(search(self.retriever, query, self.k) for query in dict.fromkeys(queries)))
-        return tuple({passage.id: passage for passages in found for passage in passages}.values())
+        results = await gather(*(search(self.retriever, query, self.k) for query in dict.fromkeys(queries)))
+        return tuple({passage.id: passage for passages in results for passage in passages}.values())
 
 
 def _query(sentence: str, head: str, tail: str) -> str:
     """The head and what the sentence says of it, without the tail."""
-    said = " ".join(sentence.replace(tail, " ").split()).rstrip(" .!?")
-    return said if head in said else f"{head} {said}"
+    rest = " ".join(sentence.replace(tail, " ").split()).rstrip(" .!?")
+    return rest if head in rest else f"{head} {rest}"
 
 
 def _first(text: str) -> tuple[str, str]:

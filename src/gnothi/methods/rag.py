@@ -30,4 +30,4 @@ class RetrieveAlways(ReaderSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked: the question, behind what the search found."""
         require_text(question)
-        return self.reading(question, self.found(question, await search(self.retriever, question.text, self.k)))
+        return self.reading(question, self.selected(question, await search(self.retriever, question.text, self.k)))

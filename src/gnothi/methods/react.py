@@ -25,7 +25,7 @@ from gnothi.methods.steps.react_format import (
     Browser,
     Turn,
     parse_turn,
-    written,
+    turn_text,
 )
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
@@ -76,13 +76,13 @@ class ReAct(MethodSettings):
                 break
             _acted(turn)
             if turn.action is not None and turn.action.kind == "finish":
-                turns.append(written(number, turn))
+                turns.append(turn_text(number, turn))
                 return await self._answer(question, turn.action.argument, turns, browser)
             observation = await self._observe(browser, turn.action)
             if last == (turn.action, observation):
                 break  # the same again, and the same came of it: turns would only go round
             last = turn.action, observation
-            turns.append(written(number, turn, observation))
+            turns.append(turn_text(number, turn, observation))
         # Out of turns: the last action is given, and only its argument left open.
         number = len(turns) + 1
         opening = f"Thought {number}: It is time to answer.\nAction {number}: finish["
@@ -94,7 +94,7 @@ class ReAct(MethodSettings):
         opening = [*turns, f"Thought {number}:"]
         turn = parse_turn(await self._continued(question, opening, STOPS))
         if turn.action is None and turn.thought:
-            opening = [*turns, written(number, turn), f"Action {number}:"]
+            opening = [*turns, turn_text(number, turn), f"Action {number}:"]
             return Turn(turn.thought, parse_turn(opening[-1] + await self._continued(question, opening, ACTION_STOPS)).action)
         return turn
 
@@ -110,36 +110,36 @@ class ReAct(MethodSettings):
 
     async def _answer(self, question: Question, text: str, turns: list[str], browser: Browser) -> Answer:
         finished = as_choice(self.extraction.short(text, question.text), question.choices)
-        return await self.asked_again(self.model, question, Answer(finished, "\n".join(turns), browser.seen))
+        return await self.reread(self.model, question, Answer(finished, "\n".join(turns), browser.passages))
 
     # --- by sentences --------------------------------------------------------------------------------------------------
 
     async def _by_sentences(self, question: Question) -> Answer:
         chain: list[str] = []
-        seen: tuple[Passage, ...] = ()
+        passages: tuple[Passage, ...] = ()
         for _ in range(self.max_steps):
-            thought = await self._think(question, seen, chain)
-            found = await self._look_at_one(thought, seen) if thought and not concludes(thought) else ()
-            if found:
-                seen += found
-                thought = await self._think(question, seen, chain)
+            thought = await self._think(question, passages, chain)
+            hits = await self._look_at_one(thought, passages) if thought and not concludes(thought) else ()
+            if hits:
+                passages += hits
+                thought = await self._think(question, passages, chain)
             if not thought or thought in chain:
                 break
             chain.append(thought)
             if concludes(thought):
                 break
-        prompt = ask(REASON, question, seen, " ".join(chain))
-        return await answer_to(self.model, prompt, self.decoding(SHORT_STOPS), seen, None, self.extraction)
+        prompt = ask(REASON, question, passages, " ".join(chain))
+        return await answer_to(self.model, prompt, self.decoding(SHORT_STOPS), passages, None, self.extraction)
 
-    async def _think(self, question: Question, seen: tuple[Passage, ...], chain: list[str]) -> str:
-        prompt = ask(REASON, question, seen, " ".join(chain))
+    async def _think(self, question: Question, passages: tuple[Passage, ...], chain: list[str]) -> str:
+        prompt = ask(REASON, question, passages, " ".join(chain))
         return sentence((await self.model.generate(prompt, self.decoding(SENTENCE_STOPS))).text)
 
-    async def _look_at_one(self, thought: str, seen: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    async def _look_at_one(self, thought: str, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
         """The best passage for the thought that was not seen before."""
         action = Action("search", keywords(thought))
         _acted(Turn(thought, action))
-        return await search(self.retriever, action.argument, 1, {passage.id for passage in seen})
+        return await search(self.retriever, action.argument, 1, {passage.id for passage in passages})
 
 
 def _acted(turn: Turn) -> None:

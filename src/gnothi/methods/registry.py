@@ -105,21 +105,21 @@ def names() -> tuple[str, ...]:
     return METHODS.names()
 
 
-def spec(given: object) -> MethodSpec:
+def spec(method: object) -> MethodSpec:
     """Of a method given by name, as ``module:object``, as a class, or as an async function.
 
     Raises UnknownName, BrokenPlugin for a module that cannot be imported, InvalidSetting for what is no method."""
-    if isinstance(given, Own) or (isinstance(given, str) and ":" not in given):
-        return _spec_of(given, METHODS.find(given))
-    found: Any = METHODS.imported(given) if isinstance(given, str) else as_method(given)
-    lacking = [key for key in ("name", "needs", "__call__") if not hasattr(found, key)]
-    if not isinstance(found, type) or lacking or not is_dataclass(found):
-        lacks = f" It lacks {', '.join(lacking)}." if isinstance(found, type) and lacking else ""
+    if isinstance(method, Own) or (isinstance(method, str) and ":" not in method):
+        return _spec_of(method, METHODS.find(method))
+    value: Any = METHODS.imported(method) if isinstance(method, str) else as_method(method)
+    lacking = [key for key in ("name", "needs", "__call__") if not hasattr(value, key)]
+    if not isinstance(value, type) or lacking or not is_dataclass(value):
+        lacks = f" It lacks {', '.join(lacking)}." if isinstance(value, type) and lacking else ""
         raise InvalidSetting(
-            f"method: got {given!r:.80}, expected a name, as in 'seakr', an async function of (steps, question, ...), or a "
+            f"method: got {method!r:.80}, expected a name, as in 'seakr', an async function of (steps, question, ...), or a "
             f"class that does what gnothi.protocols.Method says (a frozen dataclass).{lacks}"
         )
-    known = cast("type[Method]", found)
+    known = cast("type[Method]", value)
     return _spec_of(METHODS.add(known.name, known), known)
 
 
@@ -128,11 +128,11 @@ def _spec_of(name: str, method: type[Any]) -> MethodSpec:
     """Resolving a class's annotations takes milliseconds, and a plan asks many times."""
     without = {item.name for item in fields(method) if item.default is MISSING}
     resources = _resources_of(method)
-    optional = {key: wanted for key, wanted in resources.items() if key not in without}
+    optional = {key: protocol for key, protocol in resources.items() if key not in without}
     helps = {item.name: item.metadata.get("help", "") for one in (method, Measuring) for item in fields(cast("Any", one))}
     named = {
-        key: config.Setting(key, str | None, None, f"{helps[key.rpartition('.')[2]]} Names {_PROTOCOLS[wanted]}.")
-        for key, wanted in optional.items()
+        key: config.Setting(key, str | None, None, f"{helps[key.rpartition('.')[2]]} Names {_PROTOCOLS[protocol]}.")
+        for key, protocol in optional.items()
     }
     settings = config.settings_of(method) | named
     return MethodSpec(
@@ -140,7 +140,7 @@ def _spec_of(name: str, method: type[Any]) -> MethodSpec:
         method,
         settings,
         {key: one.default for key, one in settings.items()},
-        {key: wanted for key, wanted in resources.items() if key in without},
+        {key: protocol for key, protocol in resources.items() if key in without},
         optional,
         getattr(method, "gating", None),
     )
@@ -149,15 +149,15 @@ def _spec_of(name: str, method: type[Any]) -> MethodSpec:
 def _resources_of(method: type[Any]) -> dict[str, type]:
     """The fields that hold a model, a retriever or the like, by key, with those of nested settings."""
     hints = typing.get_type_hints(method)
-    found: dict[str, type] = {}
+    resources: dict[str, type] = {}
     for item in fields(method):
         annotation, key = hints[item.name], config.section_of(item)
         if is_dataclass(annotation) and isinstance(annotation, type):
-            found |= {f"{key}.{inner}": wanted for inner, wanted in _resources_of(annotation).items()}
-        for wanted in _PROTOCOLS:
-            if wanted is annotation or wanted in typing.get_args(annotation):
-                found[key] = wanted
-    return found
+            resources |= {f"{key}.{inner}": protocol for inner, protocol in _resources_of(annotation).items()}
+        for protocol in _PROTOCOLS:
+            if protocol is annotation or protocol in typing.get_args(annotation):
+                resources[key] = protocol
+    return resources
 
 
 def create(name: str, resources: Mapping[str, object], settings: Mapping[str, object]) -> Method:
@@ -245,35 +245,35 @@ def shared_settings() -> dict[str, tuple[config.Setting, ...]]:
 
 def _own_and_shared(known: MethodSpec) -> tuple[tuple[config.Setting, ...], dict[str, tuple[config.Setting, ...]]]:
     """A method's settings: its own, and by group those of the bases that have one."""
-    method, found = known.method, {key: one for key, one in known.settings.items() if one.typed}
+    method, settings = known.method, {key: one for key, one in known.settings.items() if one.typed}
     shared: dict[str, tuple[config.Setting, ...]] = {}
     for base in method.__mro__[1:]:
         if group := vars(base).get("group"):
             own = {
                 item.name: config.section_of(item) for item in fields(cast("Any", base)) if item.name in base.__annotations__
             }
-            wanted = [
+            keys = [
                 key
-                for key in found
+                for key in settings
                 if key not in method.__annotations__ and (key in own or key.partition(".")[0] in own.values() - own.keys())
             ]
-            shared[group] = tuple(found.pop(key) for key in wanted)
-    return tuple(sorted(found.values(), key=lambda one: one.key not in method.__annotations__)), shared
+            shared[group] = tuple(settings.pop(key) for key in keys)
+    return tuple(sorted(settings.values(), key=lambda one: one.key not in method.__annotations__)), shared
 
 
-def _resources(known: MethodSpec, given: Mapping[str, object]) -> dict[str, object]:
+def _resources(known: MethodSpec, values: Mapping[str, object]) -> dict[str, object]:
     for field_name, protocol in known.required.items():
-        if given.get(field_name) is None:
+        if values.get(field_name) is None:
             flag = _FLAGS.get(field_name, f"<--{field_name}>")
             raise InvalidSetting(
                 f"method {known.name!r} needs a {field_name} ({protocol.__name__}): got none. Give one with {flag}."
             )
     resources = known.resources
     for item in fields(cast("Any", known.method)):
-        if item.metadata.get("required") and given.get(item.name) is None:
+        if item.metadata.get("required") and values.get(item.name) is None:
             what = _PROTOCOLS[resources[item.name]]
             raise InvalidSetting(f"method {known.name!r} needs {what}: got none. Give one with <--set {item.name}=PATH>.")
-    return {field_name: given[field_name] for field_name in resources if given.get(field_name) is not None}
+    return {field_name: values[field_name] for field_name in resources if values.get(field_name) is not None}
 
 
 def _alternative(method: Method, capabilities: Capabilities) -> str:
@@ -310,7 +310,7 @@ def _replaceable(method: Method, signal: str, capabilities: Capabilities) -> str
 def _helpers(method: Method) -> list[str]:
     """Fields for further models that were left empty."""
     optional = _spec_of(method.name, type(method)).optional
-    return [key for key, wanted in optional.items() if wanted is LanguageModel and getattr(method, key) is None]
+    return [key for key, protocol in optional.items() if protocol is LanguageModel and getattr(method, key) is None]
 
 
 def _would_do(method: Method, key: str, capabilities: Capabilities) -> bool:

@@ -116,8 +116,8 @@ class Rowen(DrawingSettings):
         events.emit(events.Decided("retrieve", "disagreement", doubt, whole - self.threshold, verdict, first.text))
         if not fired:
             return first
-        found = await search(self.retriever, question.text, self.k)
-        return await self.read(self.model, question, self.found(question, found))
+        passages = await search(self.retriever, question.text, self.k)
+        return await self.read(self.model, question, self.selected(question, passages))
 
     # --- the question in other ways ------------------------------------------------------------------------------------
 
@@ -156,8 +156,8 @@ class Rowen(DrawingSettings):
     async def _answers(self, model: LanguageModel, question: Question, wordings: Sequence[str]) -> list[str]:
         """To each wording, greedily; without any, drawn at random from those to the question itself."""
         if wordings:
-            asked = [Question(question.id, text, choices=question.choices) for text in wordings]
-            return [answer.text for answer in await gather(*(self.read(model, one) for one in asked))]
+            questions = [Question(question.id, text, choices=question.choices) for text in wordings]
+            return [answer.text for answer in await gather(*(self.read(model, one) for one in questions))]
         prompt = self.reading(question)
         sampling = Sampling(self.ways, self.temperature, self.top_k, self.top_p)
         samples = await model.sample(prompt, self.ways, sampling.decoding(self.reply_decoding(prompt)))
@@ -178,9 +178,9 @@ class Rowen(DrawingSettings):
         same = dict(zip(distinct, verdicts, strict=True))
         return sum(same[form] for form in forms) / len(forms)
 
-    async def _same(self, question: Question, one: str, other: str) -> bool:
-        if says_nothing(one) or says_nothing(other):
+    async def _same(self, question: Question, first: str, second: str) -> bool:
+        if says_nothing(first) or says_nothing(second):
             return False
-        if normalized(one) == normalized(other):
+        if normalized(first) == normalized(second):
             return True
-        return await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(one, other)))
+        return await says_yes(self.model, Prompt(EQUIVALENT, question.text, choices=(first, second)))

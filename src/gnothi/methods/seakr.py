@@ -49,15 +49,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A way to an answer: what continues ``prompt`` up to ``stops``, or is ``written`` there already. ``uncertainty``: U, where
-    it is not that of the continuation."""
+    """A way to an answer: what continues ``prompt`` up to ``stops``, unless the prompt holds it already (``complete``).
+    ``uncertainty``: U, where it is not that of the continuation."""
 
     strategy: str
     prompt: Prompt
     stops: tuple[str, ...]
     knowledge: tuple[Passage, ...]
     uncertainty: float | None = None
-    written: bool = False
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class SeaKR(SignalSettings):
         candidates = await (self._simple(question) if self.form == "simple" else self._multi_hop(question))
         best = least_uncertain(candidates, (lambda answer: "unknown" in answer.lower()) if self._as_code else says_nothing)
         answer = Answer(as_choice(best.text, question.choices), best.rationale, best.evidence, best.score)
-        return await self.asked_again(self.model, question, answer)
+        return await self.reread(self.model, question, answer)
 
     # --- several steps -------------------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class SeaKR(SignalSettings):
             context = ask(REASON, question, knowledge if self._as_code else (), _joined(rationale))
             decoding = self.decoding(_FIRST_STOPS if self._as_code and not rationale else SENTENCE_STOPS)
             measured = await self._gate.measure(self.model, context, decoding)
-            draft, found = sentence(measured.greedy.text), False
+            draft, retrieved = sentence(measured.greedy.text), False
             if (rationale or self._as_code) and self._ends(measured.greedy.text):  # it adds nothing to be known
                 events.emit(events.Drafted(draft, measured.score))
                 rationale.append(Step(draft, measured.uncertainty))
@@ -148,11 +148,11 @@ class SeaKR(SignalSettings):
                 asked_before = query in queries and not self._asks_question
                 passages = () if asked_before else await self._search(query, knowledge)
                 queries.add(query)
-                if found := bool(passages):
-                    chosen = await self._reranker(self.model, context, passages, decoding)
-                    knowledge, measured = (*knowledge, chosen.passage), chosen.measured
+                if retrieved := bool(passages):
+                    best = await self._reranker(self.model, context, passages, decoding)
+                    knowledge, measured = (*knowledge, best.passage), best.measured
             step = Step(sentence(measured.greedy.text), measured.uncertainty)
-            out_of_evidence = verdict.fired and not found
+            out_of_evidence = verdict.fired and not retrieved
             if self._as_code and out_of_evidence:
                 break  # a sentence that nothing was found for does not stand
             if not self._as_code and (not step.text or any(step.text == earlier.text for earlier in rationale)):
@@ -170,11 +170,11 @@ class SeaKR(SignalSettings):
         steps = fmean(step.uncertainty for step in rationale) if rationale else 0.0
         if rationale and not premises and not self._as_code:  # a conclusion without premises is the chain
             so_far = ask(REASON, question, so_far=_joined(rationale))
-            return Chain("rationales", so_far, SHORT_STOPS, knowledge, steps, written=True)
-        read = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
+            return Chain("rationales", so_far, SHORT_STOPS, knowledge, steps, complete=True)
+        passages = tuple(Passage(f"r{n}", text) for n, text in enumerate(premises, start=1))
         scored = steps if self.rationale_score == "steps" and rationale else None
         stops = SHORT_STOPS if self._as_code else CHAIN_STOPS
-        return Chain("rationales", ask(REASON, question, read), stops, knowledge, scored)
+        return Chain("rationales", ask(REASON, question, passages), stops, knowledge, scored)
 
     def _over_knowledge(self, question: Question, knowledge: tuple[Passage, ...]) -> Chain:
         """A new chain of thought over all kept passages (section 3.4, appendix D.3)."""
@@ -182,24 +182,24 @@ class SeaKR(SignalSettings):
 
     async def _measured(self, chains: list[Chain]) -> list[Measured]:
         """Each chain with its U; together where these alone are compared."""
-        asked = [(chain.prompt, self.decoding(chain.stops)) for chain in chains]
+        requests = [(chain.prompt, self.decoding(chain.stops)) for chain in chains]
         if all(chain.uncertainty is None for chain in chains):
-            return await Comparison(self._signal, _never if self._as_code else says_nothing)(self.model, asked)
+            return await Comparison(self._signal, _never if self._as_code else says_nothing)(self.model, requests)
 
-        async def one(chain: Chain, prompt: Prompt, decoding: Decoding) -> Measured:
-            if chain.written:
+        async def measure(chain: Chain, prompt: Prompt, decoding: Decoding) -> Measured:
+            if chain.complete:
                 return Measured(Generation(""), math.inf)
             return await self._signal.measure(self.model, prompt, decoding)
 
-        return await gather(*(one(chain, *pair) for chain, pair in zip(chains, asked, strict=True)))
+        return await gather(*(measure(chain, *pair) for chain, pair in zip(chains, requests, strict=True)))
 
     async def _candidate(self, chain: Chain, measured: Measured) -> Candidate:
         """What a chain of thought comes to, and its U.
 
         The code asks for a conclusion without the chain that lacks it; over passages its own U counts."""
         short, prompt, uncertainty = self.decoding(SHORT_STOPS), chain.prompt, measured.uncertainty
-        said = " ".join(measured.greedy.text.split())
-        if chain.written or not self._as_code or self.extraction.concluded(said):
+        reply = " ".join(measured.greedy.text.split())
+        if chain.complete or not self._as_code or self.extraction.concluded(reply):
             concluded = await conclude(self.model, prompt, measured.greedy, short, self.extraction)
         else:
             opened = replace(prompt, answer_so_far=concluding())
@@ -209,7 +209,7 @@ class SeaKR(SignalSettings):
             else:
                 named = await self.model.generate(opened, short)
             concluded = Conclusion(
-                self.extraction.short(named.text, prompt.question), f"{concluding(said)} {named.text.strip()}".strip()
+                self.extraction.short(named.text, prompt.question), f"{concluding(reply)} {named.text.strip()}".strip()
             )
         if chain.uncertainty is not None:
             uncertainty = chain.uncertainty
@@ -228,10 +228,10 @@ class SeaKR(SignalSettings):
             passages = await self._search(self._query(verdict.measured.greedy, question, []), ())
         if not passages:
             return [await self._simple_answer("rationales", context, verdict.measured)]
-        chosen = await self._reranker(self.model, context, passages, decoding)
+        best = await self._reranker(self.model, context, passages, decoding)
         candidates = await gather(
             self._simple_answer("rationales", context, verdict.measured),
-            self._simple_answer("knowledge", replace(context, passages=(chosen.passage,)), chosen.measured),
+            self._simple_answer("knowledge", replace(context, passages=(best.passage,)), best.measured),
         )
         return [one for one in candidates if self._strategy in ("both", one.strategy)]
 
@@ -296,10 +296,10 @@ class SeaKR(SignalSettings):
         """The best passages that are not kept already: N of them to choose from, or just one without re-ranking. As the code
         has it, those of the best N that are not kept."""
         many = self.candidates or (CANDIDATES_SIMPLE if self.form == "simple" else CANDIDATES)
-        kept = {passage.id for passage in knowledge}
-        found = await search(self.retriever, query, many, () if self._as_code else kept)
-        found = tuple(one for one in found if one.id not in kept)
-        return found if self.rerank else found[:1]
+        known = {passage.id for passage in knowledge}
+        passages = await search(self.retriever, query, many, () if self._as_code else known)
+        passages = tuple(one for one in passages if one.id not in known)
+        return passages if self.rerank else passages[:1]
 
 
 _CONCLUSION = re.compile("the answer is|is the answer", re.IGNORECASE)

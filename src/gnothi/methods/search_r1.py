@@ -21,12 +21,12 @@ from gnothi.types import Answer, Generation, Passage, Question, Task
 
 
 class Tags(NamedTuple):
-    """What opens and closes a query, and what was found, and how a reply begins; answers stand in <answer>, thoughts in
-    <think>."""
+    """What opens and closes a query, and the results of a search, and how a reply begins; answers stand in <answer>, thoughts
+    in <think>."""
 
     task: Task
     query: tuple[str, str]
-    found: tuple[str, str]
+    results: tuple[str, str]
     begun: str = ""
 
 
@@ -92,13 +92,13 @@ class SearchR1(GenerationSettings):
 
     async def __call__(self, question: Question) -> Answer:
         tags = TAGS[self.tags]
-        so_far, seen = tags.begun, tuple[Passage, ...]()
+        so_far, evidence = tags.begun, tuple[Passage, ...]()
         for step in range(self.max_steps + 1):
             prompt = ask(tags.task, question, so_far=so_far)
-            turn = written(await self.model.generate(prompt, self.decoding((tags.query[1], ANSWER[1]))))
+            turn = full_text(await self.model.generate(prompt, self.decoding((tags.query[1], ANSWER[1]))))
             query, answer = _inside(turn, tags.query[0]), _inside(turn, ANSWER[0])
             if answer is not None and (query is None or turn.find(ANSWER[0]) < turn.find(tags.query[0])):
-                return self._answered(question, answer, so_far + turn + ANSWER[1], seen)
+                return self._answered(question, answer, so_far + turn + ANSWER[1], evidence)
             last = step == self.max_steps
             verdict = "none" if query is None or last else "search"
             events.emit(events.Drafted(turn.strip(), None))
@@ -109,17 +109,17 @@ class SearchR1(GenerationSettings):
             so_far += turn + tags.query[1]
             if last:
                 break
-            found = await search(self.retriever, query, self.k) if query else ()
-            seen += tuple(one for one in found if one not in seen)
-            so_far += f"\n\n{tags.found[0]}{_listed(found)}{tags.found[1]}\n\n"
-        return self._answered(question, "", so_far, seen)
+            passages = await search(self.retriever, query, self.k) if query else ()
+            evidence += tuple(one for one in passages if one not in evidence)
+            so_far += f"\n\n{tags.results[0]}{_listed(passages)}{tags.results[1]}\n\n"
+        return self._answered(question, "", so_far, evidence)
 
-    def _answered(self, question: Question, text: str, reasoning: str, seen: tuple[Passage, ...]) -> Answer:
-        return Answer(as_choice(text, question.choices), reasoning.strip(), seen)
+    def _answered(self, question: Question, text: str, reasoning: str, evidence: tuple[Passage, ...]) -> Answer:
+        return Answer(as_choice(text, question.choices), reasoning.strip(), evidence)
 
 
-def written(turn: Generation) -> str:
-    """What a turn says, with the thought that was told apart from it."""
+def full_text(turn: Generation) -> str:
+    """The text of a turn, with its thought, which is kept apart from it."""
     return f"{THINK[0]}{turn.thought}{THINK[1]}\n{turn.text}" if turn.thought else turn.text
 
 
@@ -129,5 +129,5 @@ def _inside(turn: str, opening: str) -> str | None:
     return rest.strip() if opened else None
 
 
-def _listed(found: Sequence[Passage]) -> str:
-    return "\n".join(f"Doc {number}(Title: {one.title}) {one.text}" for number, one in enumerate(found, start=1))
+def _listed(passages: Sequence[Passage]) -> str:
+    return "\n".join(f"Doc {number}(Title: {one.title}) {one.text}" for number, one in enumerate(passages, start=1))

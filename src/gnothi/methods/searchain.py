@@ -71,21 +71,21 @@ class SearChain(SplitSettings):
         if len(solved) == 1 and solved[0].question == question.text and not question.choices:
             answer = Answer(solved[0].answer, "", evidence, solved[0].disagreement)
         else:
-            found = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, extraction=self.extraction)
-            answer = Answer(as_choice(found.answer, question.choices), found.rationale, evidence, uncertainty_of(solved))
-        return await self.asked_again(reader, question, answer)
+            summary = await summarise(self.model, reader, question, solved, yes_no, self.max_tokens, extraction=self.extraction)
+            answer = Answer(as_choice(summary.answer, question.choices), summary.rationale, evidence, uncertainty_of(solved))
+        return await self.reread(reader, question, answer)
 
     # --- one node ------------------------------------------------------------------------------------------------------
 
     async def _remember(self, query: str) -> Solved:
         """A node as the model has it by itself; unsolved where it does not know."""
-        prompt = _asked(query)
+        prompt = _prompt(query)
         decoding = self.decoding(SHORT_STOPS)
         if self.ask_whether_known:
             known, reply = await both(says_yes(self.model, Prompt(KNOW, query)), self.model.generate(prompt, decoding))
         else:
             known, reply = True, await self.model.generate(prompt, decoding)
-        answer = self._read(query, reply.text)
+        answer = self._extract(query, reply.text)
         if not known or says_nothing(answer):
             return Solved(query, UNKNOWN, "nothing")
         return Solved(query, answer, "memory")
@@ -96,32 +96,32 @@ class SearChain(SplitSettings):
             node, hits = drafted[query], await self.retriever.search(query, self.k)
         else:
             node, hits = await both(self._remember(query), self.retriever.search(query, self.k))
-        found = tuple(hit.passage for hit in hits)
-        if not found:
+        passages = tuple(hit.passage for hit in hits)
+        if not passages:
             return node
         reader = self.reader or self.model
-        reply = await reader.generate(_asked(query, found), self.decoding(SHORT_STOPS))
-        read, confidence = self._read(query, reply.text), mean_probability(reply)
-        if says_nothing(read):
+        reply = await reader.generate(_prompt(query, passages), self.decoding(SHORT_STOPS))
+        answer, confidence = self._extract(query, reply.text), mean_probability(reply)
+        if says_nothing(answer):
             return node
         if node.source == "nothing":
             verdict = "complete"
-        elif confidence > self.theta and not await self._same(query, node.answer, read):
+        elif confidence > self.theta and not await self._same(query, node.answer, answer):
             verdict = "correct"
         else:
             verdict = "keep"
         events.emit(events.Decided("verify", "reader", confidence, self.theta, verdict, query))
-        return node if verdict == "keep" else Solved(query, read, "passages", found, 1.0 - confidence)
+        return node if verdict == "keep" else Solved(query, answer, "passages", passages, 1.0 - confidence)
 
-    def _read(self, query: str, reply: str) -> str:
+    def _extract(self, query: str, reply: str) -> str:
         answer = self.extraction.short(reply, query)
         return yes_or_no(answer) if asks_yes_or_no(query) else answer
 
-    async def _same(self, query: str, one: str, other: str) -> bool:
-        if normalized(one) == normalized(other):
+    async def _same(self, query: str, first: str, second: str) -> bool:
+        if normalized(first) == normalized(second):
             return True
-        return await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(one, other)))
+        return await says_yes(self.model, Prompt(EQUIVALENT, query, choices=(first, second)))
 
 
-def _asked(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
+def _prompt(query: str, passages: tuple[Passage, ...] = ()) -> Prompt:
     return ask(ANSWER_YES_NO if asks_yes_or_no(query) else ANSWER, Question("", query), passages)

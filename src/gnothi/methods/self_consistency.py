@@ -35,26 +35,26 @@ class SelfConsistency(MethodSettings):
         decoding = Decoding(self.max_tokens, self.temperature, self.top_k, self.top_p, CHAIN_STOPS)
         chains = [chain.text for chain in (await self.model.sample(prompt, self.paths, decoding)).generations]
         conclusions = await conclude_each(self.model, prompt, chains, self.decoding(SHORT_STOPS), self.extraction)
-        given = [as_choice(conclusion.answer, question.choices) for conclusion in conclusions]
+        texts = [as_choice(conclusion.answer, question.choices) for conclusion in conclusions]
         # A chain that ends in what it was asked about came to no answer, as one that says that it does not know.
-        answers = ["" if only_repeats(answer, question) else answer for answer in given]
+        answers = ["" if only_repeats(answer, question) else answer for answer in texts]
         groups = await self._vote(question, answers)
         # Ties go to the answer that was given first, whose chain stands for all that came to it.
         winner = groups.largest
         if winner is None:
-            repeated = next((place for place, answer in enumerate(given) if answer and not answers[place]), None)
+            repeated = next((place for place, answer in enumerate(texts) if answer and not answers[place]), None)
             if repeated is None:
                 return Answer("", conclusions[0].rationale)
-            stands = Answer(given[repeated], conclusions[repeated].rationale)
-            return await self.asked_again(self.model, question, stands)
-        chosen = conclusions[answers.index(winner.anchor)]
-        return Answer(winner.anchor, chosen.rationale, uncertainty=1.0 - winner.size / self.paths)
+            stands = Answer(texts[repeated], conclusions[repeated].rationale)
+            return await self.reread(self.model, question, stands)
+        chain = conclusions[answers.index(winner.anchor)]
+        return Answer(winner.anchor, chain.rationale, uncertainty=1.0 - winner.size / self.paths)
 
     async def _vote(self, question: Question, answers: list[str]) -> Groups:
         """The answers by form; those that say nothing have no vote, but count in the denominator."""
         groups = Groups()
         for answer in answers:
             await groups.add(answer)
-        counts = tuple((group.anchor, group.size) for group in sorted(groups.found, key=lambda group: -group.size))
+        counts = tuple((group.anchor, group.size) for group in sorted(groups.groups, key=lambda group: -group.size))
         events.emit(events.Grouped(question.text, counts, groups.unknown, self.paths))
         return groups

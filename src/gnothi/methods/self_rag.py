@@ -54,7 +54,7 @@ class Draft:
 
     ``grounding`` is what the critiques of the passage that is being read add to a score, None where nothing is being read."""
 
-    written: str = ""
+    raw: str = ""
     segments: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
     evidence: tuple[Passage, ...] = ()
@@ -145,7 +145,7 @@ class SelfRAG(ReaderSettings):
 
     async def _extend(self, question: Question, draft: Draft) -> list[Draft]:
         """The draft with one more segment: from what it reads already, from each passage newly found, or from memory."""
-        *ways, going_on = await self._probabilities(question, draft.written, (RETRIEVAL, NO_RETRIEVAL, CONTINUE))
+        *ways, going_on = await self._probabilities(question, draft.raw, (RETRIEVAL, NO_RETRIEVAL, CONTINUE))
         if self.retrieve == "adaptive" and draft.grounding is not None and going_on > max(ways):
             events.emit(events.Decided("evidence", "continue_token", share((going_on, *ways)), None, "keep"))
             return [await self._continue(question, draft, CONTINUE)]
@@ -161,23 +161,23 @@ class SelfRAG(ReaderSettings):
         """The next segment and its critique, whose likeliest tokens are written. One that goes on with the passage that is
         being read is as well grounded as the one before: the model was not trained to judge that again."""
         grounding = draft.grounding if opening == CONTINUE else None
-        written = draft.written + opening
+        so_far = draft.raw + opening
         if passage is not None:
-            relevant = share(await self._probabilities(question, written, (RELEVANT, IRRELEVANT)))
-            written += RELEVANT if relevant >= 0.5 else IRRELEVANT
+            relevant = share(await self._probabilities(question, so_far, (RELEVANT, IRRELEVANT)))
+            so_far += RELEVANT if relevant >= 0.5 else IRRELEVANT
             grounding = self.relevance * relevant
-        reply = await self.model.generate(ask(SELF_RAG, question, so_far=written), self.decoding(STOPS))
+        reply = await self.model.generate(ask(SELF_RAG, question, so_far=so_far), self.decoding(STOPS))
         segment = without_tokens(reply.text)
-        written += segment
+        so_far += segment
         if passage is not None and grounding is not None:
-            supported = await self._probabilities(question, written, SUPPORTS)
-            written += SUPPORTS[supported.index(max(supported))]
+            supported = await self._probabilities(question, so_far, SUPPORTS)
+            so_far += SUPPORTS[supported.index(max(supported))]
             grounding += self.support * support(supported)
-        ways_on = await self._probabilities(question, written, (*UTILITIES, RETRIEVAL, NO_RETRIEVAL, CONTINUE))
+        ways_on = await self._probabilities(question, so_far, (*UTILITIES, RETRIEVAL, NO_RETRIEVAL, CONTINUE))
         useful, going_on = ways_on[: len(UTILITIES)], ways_on[len(UTILITIES) :]
         score = mean_probability(reply) + (grounding or 0.0) + self.utility * utility(useful)
         return Draft(
-            written,
+            so_far,
             (*draft.segments, segment),
             (*draft.scores, score),
             draft.evidence if passage is None or passage in draft.evidence else (*draft.evidence, passage),
@@ -185,16 +185,16 @@ class SelfRAG(ReaderSettings):
             finished=not segment or sum(useful) >= sum(going_on),
         )
 
-    async def _probabilities(self, question: Question, written: str, tokens: Sequence[str]) -> list[float]:
+    async def _probabilities(self, question: Question, so_far: str, tokens: Sequence[str]) -> list[float]:
         """Of each token to come next. Raises MissingCapability for a model that has no such tokens."""
-        scores = await self.model.score(ask(SELF_RAG, question, so_far=written), tokens)
+        scores = await self.model.score(ask(SELF_RAG, question, so_far=so_far), tokens)
         if any(one.text == RETRIEVAL and len(one.logprobs) > 1 for one in scores):
             raise self._without_tokens()  # one that did not tell before
         return [math.exp(one.logprob) for one in scores]
 
     def _answer(self, text: str, question: Question) -> str:
-        found = self.extraction.concluded(text) or self.extraction.short(text, question.text)
-        return as_choice(found, question.choices)
+        answer = self.extraction.concluded(text) or self.extraction.short(text, question.text)
+        return as_choice(answer, question.choices)
 
     # --- judgements in words -------------------------------------------------------------------------------------------
 

@@ -57,8 +57,8 @@ class SkillRAG(GatedSettings):
     async def prompt(self, question: Question) -> Prompt:
         """What the reader is asked where it retrieves: the question, behind the sentences that were kept."""
         require_text(question)
-        found = await search(self.retriever, question.text, self.k)
-        return self.reading(question, await self._filter(question, found))
+        passages = await search(self.retriever, question.text, self.k)
+        return self.reading(question, await self._filter(question, passages))
 
     @property
     def _filter(self) -> Informative:

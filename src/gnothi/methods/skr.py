@@ -49,4 +49,4 @@ class SelfKnowledgeGuided(ReaderSettings):
         if excess <= 0.0:
             return self.reading(question)
         passages = await search(self.retriever, question.text, self.k)
-        return self.reading(question, self.found(question, passages))
+        return self.reading(question, self.selected(question, passages))

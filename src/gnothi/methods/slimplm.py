@@ -68,8 +68,8 @@ class SlimPLM(ReaderSettings):
         if not verdict.fired:
             return await self.read(self.model, question)
         claims = uncertain_claims(verdict.measured.greedy, self.certainty) if self.claims and asks_for_chain(prompt) else []
-        found = await in_turns(self.retriever, [question.text, *claims], self.k)
-        return await self.read(self.model, question, found)
+        passages = await in_turns(self.retriever, [question.text, *claims], self.k)
+        return await self.read(self.model, question, passages)
 
     @property
     def _threshold(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gnothi.metrics.accuracy import accuracy, chosen, contained
+from gnothi.metrics.accuracy import accuracy, contained, named_choice
 from gnothi.metrics.forms import refuses
 from gnothi.metrics.normalise import exact_match, f1, normalise
 
@@ -24,8 +24,8 @@ def score(answer: str, golds: Sequence[str], choices: Sequence[str] = (), answer
         return dict.fromkeys(METRICS, float(refuses(answer)))
     scores = {name: metric(answer, golds) for name, metric in METRICS.items()} if golds else {}
     if golds and choices:
-        scores["accuracy"] = max(scores["em"], exact_match(chosen(answer, choices) or answer, golds))
+        scores["accuracy"] = max(scores["em"], exact_match(named_choice(answer, choices) or answer, golds))
     return scores
 
 
-__all__ = ["METRICS", "Metric", "accuracy", "chosen", "contained", "exact_match", "f1", "normalise", "refuses", "score"]
+__all__ = ["METRICS", "Metric", "accuracy", "contained", "exact_match", "f1", "named_choice", "normalise", "refuses", "score"]

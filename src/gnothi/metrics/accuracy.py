@@ -21,22 +21,22 @@ def accuracy(answer: str, golds: Sequence[str]) -> float:
     So on StrategyQA this is the official accuracy. A gold answer that normalises to nothing is in every string, so it
     counts only against an answer that does too. Dashes, apostrophes, accents and widths count as the same (``alike``).
     """
-    given = normalise(alike(answer))
-    return float(any(_right(answer, given, normalise(alike(gold))) for gold in golds))
+    form = normalise(alike(answer))
+    return float(any(_right(answer, form, normalise(alike(gold))) for gold in golds))
 
 
-def _right(answer: str, given: str, gold: str) -> bool:
+def _right(answer: str, form: str, gold: str) -> bool:
     if gold in (YES, NO):
         return verdict(answer) == gold
-    return given == gold or (gold != "" and gold in given)
+    return form == gold or (gold != "" and gold in form)
 
 
 def contained(answer: str, golds: Sequence[str]) -> float:
     """1.0 if a normalised gold answer occurs in the normalised answer, yes and no like any other: how AdaRAGUE scores.
 
     As in ``accuracy``, a gold answer that normalises to nothing counts only against an answer that does too."""
-    given = normalise(answer)
-    return float(any(gold in given if gold else not given for gold in map(normalise, golds)))
+    form = normalise(answer)
+    return float(any(gold in form if gold else not form for gold in map(normalise, golds)))
 
 
 def verdict(answer: str) -> str:
@@ -48,8 +48,8 @@ def verdict(answer: str) -> str:
     words = tokens(answer)
     if words and words[0] in _SAYS:
         return _SAYS[words[0]]
-    said = {word for word in words if word in (YES, NO)}
-    return said.pop() if len(said) == 1 else ""
+    verdicts = {word for word in words if word in (YES, NO)}
+    return verdicts.pop() if len(verdicts) == 1 else ""
 
 
 def echoes(answer: str, question: str, golds: Sequence[str]) -> bool:
@@ -58,14 +58,14 @@ def echoes(answer: str, question: str, golds: Sequence[str]) -> bool:
 
     A right answer with one word beside it ("Mike Muir" for "Muir") is no echo; neither is one among words of its own.
     """
-    said, asked = tokens(answer), tokens(question)
-    if not any(asked[at : at + len(said)] == said for at in range(len(asked) - len(said) + 1)):
+    words, question_words = tokens(answer), tokens(question)
+    if not any(question_words[at : at + len(words)] == words for at in range(len(question_words) - len(words) + 1)):
         return False
-    right = [gold for gold in map(tokens, golds) if gold and " ".join(gold) in " ".join(said)]
-    return bool(right) and all(len(said) >= len(gold) + _BEYOND for gold in right)
+    right = [gold for gold in map(tokens, golds) if gold and " ".join(gold) in " ".join(words)]
+    return bool(right) and all(len(words) >= len(gold) + _BEYOND for gold in right)
 
 
-def chosen(answer: str, choices: Sequence[str]) -> str:
+def named_choice(answer: str, choices: Sequence[str]) -> str:
     """By text or label (``as_choice``), else the only choice whose words occur in the answer, in a row; nothing where none does
     or several do.
 
@@ -76,8 +76,8 @@ def chosen(answer: str, choices: Sequence[str]) -> str:
     if named in choices:
         return named
     words = _bounded(answer)
-    found = {form: choice for choice in choices if (form := _bounded(choice)).strip() and form in words}
-    longest = [choice for form, choice in found.items() if not any(form in other for other in found if other != form)]
+    by_form = {form: choice for choice in choices if (form := _bounded(choice)).strip() and form in words}
+    longest = [choice for form, choice in by_form.items() if not any(form in other for other in by_form if other != form)]
     return longest[0] if len(longest) == 1 else ""
 
 

@@ -23,13 +23,13 @@ def holds(texts: Iterable[str], golds: Sequence[str], question: str) -> bool | N
     None where none does, but a gold answer could not be seen: yes and no, one character, a sentence, or words of the question
     ("Which came first, A or B?"). Without a text: False.
     """
-    read, asked = [words(text) for text in texts], words(question)
-    wanted = [gold for gold in map(words, filter(can_be_seen, golds)) if not _within(gold, asked)]
-    if not read:
+    words_of_texts, question_words = [words(text) for text in texts], words(question)
+    visible = [gold for gold in map(words, filter(can_be_seen, golds)) if not _within(gold, question_words)]
+    if not words_of_texts:
         return False
-    if any(_within(gold, text) for gold in wanted for text in read):
+    if any(_within(gold, text) for gold in visible for text in words_of_texts):
         return True
-    return False if wanted and len(wanted) == len(golds) else None
+    return False if visible and len(visible) == len(golds) else None
 
 
 def can_be_seen(gold: str) -> bool:
@@ -40,30 +40,32 @@ def can_be_seen(gold: str) -> bool:
 
 def only_inside_words(answer: str, golds: Sequence[str]) -> bool:
     """Whether the gold answers stand in the answer as parts of longer words alone: Ada in Canada, 18 in 1820."""
-    given = normalise(alike(answer))
-    inside = [form for gold in golds if (form := normalise(alike(gold))) and form in given and form not in _SAID]
-    return bool(inside) and not any(_within(words(form), words(given)) for form in inside)
+    form = normalise(alike(answer))
+    inside = [
+        gold_form for gold in golds if (gold_form := normalise(alike(gold))) and gold_form in form and gold_form not in _SAID
+    ]
+    return bool(inside) and not any(_within(words(gold_form), words(form)) for gold_form in inside)
 
 
 def words(text: str) -> list[str]:
     """Words and signs, small, in ``alike`` spelling; those at the ends that are signs alone are left out."""
-    found = _ASCII.findall(text.lower()) if text.isascii() else _words(alike(text).lower())
-    signs = [place for place, word in enumerate(found) if word[0].isalnum()]
-    return found[signs[0] : signs[-1] + 1] if signs else []
+    parts = _ASCII.findall(text.lower()) if text.isascii() else _words(alike(text).lower())
+    signs = [place for place, word in enumerate(parts) if word[0].isalnum()]
+    return parts[signs[0] : signs[-1] + 1] if signs else []
 
 
 def _words(text: str) -> list[str]:
-    found: list[str] = []
+    parts: list[str] = []
     going_on = False
-    for one in text:
-        alone = bool(_UNSPACED.match(one))
-        letter = not alone and (one.isalnum() or unicodedata.category(one)[0] == "M")
+    for character in text:
+        alone = bool(_UNSPACED.match(character))
+        letter = not alone and (character.isalnum() or unicodedata.category(character)[0] == "M")
         if letter and going_on:
-            found[-1] += one
-        elif not one.isspace():
-            found.append(one)
+            parts[-1] += character
+        elif not character.isspace():
+            parts.append(character)
         going_on = letter
-    return found
+    return parts
 
 
 def _within(part: Sequence[str], whole: Sequence[str]) -> bool:

@@ -24,8 +24,8 @@ def tokens(text: str) -> list[str]:
 
 def exact_match(answer: str, golds: Sequence[str]) -> float:
     """1.0 or 0.0. Rajpurkar et al. 2016 (SQuAD), section 6.1; aliases count alike."""
-    given = normalise(answer)
-    return float(any(given == normalise(gold) for gold in golds))
+    form = normalise(answer)
+    return float(any(form == normalise(gold) for gold in golds))
 
 
 _CLOSED = {"yes", "no", "noanswer"}
@@ -37,14 +37,14 @@ def f1(answer: str, golds: Sequence[str]) -> float:
     As in HotpotQA's official scorer, "yes", "no" and "noanswer" match only themselves: "yes it is" earns nothing against "yes".
     Where both sides normalise to nothing (a gold answer such as "The") they agree: 1, as in SQuAD 2.0's scorer.
     """
-    given = tokens(answer)
-    return max((_pair(given, tokens(gold)) for gold in golds), default=0.0)
+    words = tokens(answer)
+    return max((_pair(words, tokens(gold)) for gold in golds), default=0.0)
 
 
-def _pair(given: list[str], gold: list[str]) -> float:
-    if given == gold:
+def _pair(words: list[str], gold_words: list[str]) -> float:
+    if words == gold_words:
         return 1.0
-    if " ".join(given) in _CLOSED or " ".join(gold) in _CLOSED:
+    if " ".join(words) in _CLOSED or " ".join(gold_words) in _CLOSED:
         return 0.0
-    shared = (Counter(given) & Counter(gold)).total()
-    return 2 * shared / (len(given) + len(gold))
+    shared = (Counter(words) & Counter(gold_words)).total()
+    return 2 * shared / (len(words) + len(gold_words))

@@ -27,9 +27,9 @@ def alike(text: str) -> str:
     if text.isascii():
         return text.replace("`", "'")
     wide = "".join(
-        unicodedata.normalize("NFKC", one) if unicodedata.decomposition(one).startswith(_WIDTHS) else one
-        for one in text
-        if unicodedata.category(one) != "Cf"
+        unicodedata.normalize("NFKC", character) if unicodedata.decomposition(character).startswith(_WIDTHS) else character
+        for character in text
+        if unicodedata.category(character) != "Cf"
     )
     return unicodedata.normalize("NFC", wide).translate(_ALIKE)
 
@@ -43,9 +43,9 @@ def matches_without_signs(answer: str, golds: Sequence[str]) -> bool:
     """Whether the answer is an exact match only since the official normal form drops signs: 3.14 for 314, -5 for 5, C++ for C.
 
     Signs that group digits by thousands (1,820) or stand for a currency tell nothing and do not count."""
-    given, signed = normalise(answer), _signed(answer)
-    same = [gold for gold in golds if normalise(gold) == given]
-    return bool(given and same) and all(_signed(gold) != signed for gold in same)
+    form, signed = normalise(answer), _signed(answer)
+    same = [gold for gold in golds if normalise(gold) == form]
+    return bool(form and same) and all(_signed(gold) != signed for gold in same)
 
 
 def vanishes(gold: str) -> bool:
@@ -58,14 +58,14 @@ def vanishes(gold: str) -> bool:
 def _signed(text: str) -> str:
     """The normal form with the signs that belong to a number or to a letter before them."""
     text = alike(text).lower()
-    text = _GROUPED.sub(lambda found: re.sub(r"\D", "", found[0]), text)
+    text = _GROUPED.sub(lambda match: re.sub(r"\D", "", match[0]), text)
 
-    def kept(found: re.Match[str]) -> str:
-        sign, before, after = found[0], text[: found.start()][-1:], text[found.end() :][:1]
+    def attached_sign(match: re.Match[str]) -> str:
+        sign, before, after = match[0], text[: match.start()][-1:], text[match.end() :][:1]
         if before.isdigit() and after.isdigit():
             return "." if sign == "," else sign
         if sign in "+-" and after.isdigit() and not before.isalnum():
             return sign
         return sign if (sign == "%" and before.isdigit()) or (sign in "+#" and (before.isalpha() or before == "+")) else ""
 
-    return " ".join(ARTICLES.sub(" ", _PUNCTUATION.sub(kept, text)).split())
+    return " ".join(ARTICLES.sub(" ", _PUNCTUATION.sub(attached_sign, text)).split())

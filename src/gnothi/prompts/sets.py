@@ -67,10 +67,10 @@ class _Reader:
     def tasks(self, data: Mapping[str, Any], known: Mapping[str, Task] | None) -> dict[str, Task]:
         if known is not None and (unknown := sorted(data.keys() - known.keys())):
             raise self._error(unknown[0], "a task that there is none of", f"one of {', '.join(known)}")
-        return {key: self._task(key, given, known[key] if known else None) for key, given in data.items()}
+        return {key: self._task(key, value, known[key] if known else None) for key, value in data.items()}
 
-    def _task(self, key: str, given: object, default: Task | None) -> Task:
-        fields = self._table(key, given, ("instruction", "demonstrations", "form", *(() if default else ("name",))))
+    def _task(self, key: str, value: object, default: Task | None) -> Task:
+        fields = self._table(key, value, ("instruction", "demonstrations", "form", *(() if default else ("name",))))
         if "form" in fields:
             return self._printed(key, fields, default)
         instruction = self._text(
@@ -79,9 +79,11 @@ class _Reader:
         name = default.name if default else str(fields.get("name", key))
         if "demonstrations" not in fields:
             return Task(name, instruction, default.demonstrations if default else ())
-        shown = self._list(f"{key}.demonstrations", fields["demonstrations"])
+        demonstrations = self._list(f"{key}.demonstrations", fields["demonstrations"])
         return Task(
-            name, instruction, tuple(self._demonstration(f"{key}.demonstrations[{n}]", one) for n, one in enumerate(shown))
+            name,
+            instruction,
+            tuple(self._demonstration(f"{key}.demonstrations[{n}]", one) for n, one in enumerate(demonstrations)),
         )
 
     def _printed(self, key: str, fields: Mapping[str, Any], default: Task | None) -> Task:
@@ -93,12 +95,12 @@ class _Reader:
             raise self._error(f"{key}.form", repr(form), "a prompt with {question} in it")
         return Task(default.name if default else str(fields.get("name", key)), answer_label="", form=form)
 
-    def _demonstration(self, where: str, given: object) -> Demonstration:
-        fields = self._table(where, given, ("question", "answer", "passages", "choices"), ("question", "answer"))
+    def _demonstration(self, where: str, value: object) -> Demonstration:
+        fields = self._table(where, value, ("question", "answer", "passages", "choices"), ("question", "answer"))
         passages = []
-        for number, one in enumerate(self._list(f"{where}.passages", fields.get("passages", []))):
+        for number, item in enumerate(self._list(f"{where}.passages", fields.get("passages", []))):
             at = f"{where}.passages[{number}]"
-            passage = self._table(at, one, ("title", "text"), ("text",))
+            passage = self._table(at, item, ("title", "text"), ("text",))
             title = self._text(f"{at}.title", passage.get("title", ""), blank=True)
             passages.append(Passage(_PASSAGE, self._text(f"{at}.text", passage["text"]), title))
         choices = self._list(f"{where}.choices", fields.get("choices", []))
@@ -109,24 +111,24 @@ class _Reader:
             tuple(self._text(f"{where}.choices", choice) for choice in choices),
         )
 
-    def _table(self, where: str, given: object, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> Mapping[str, Any]:
-        if not isinstance(given, dict):
-            raise self._error(where, repr(given), f"a table with {', '.join(known)}")
-        if unknown := sorted(given.keys() - set(known)):
+    def _table(self, where: str, value: object, known: tuple[str, ...], needed: tuple[str, ...] = ()) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self._error(where, repr(value), f"a table with {', '.join(known)}")
+        if unknown := sorted(value.keys() - set(known)):
             raise self._error(where, f"the key {unknown[0]!r}", f"one of {', '.join(known)}")
-        if missing := [key for key in needed if key not in given]:
+        if missing := [key for key in needed if key not in value]:
             raise self._error(where, f"no {missing[0]}", " and ".join(needed))
-        return given
+        return value
 
-    def _list(self, where: str, given: object) -> list[Any]:
-        if not isinstance(given, list):
-            raise self._error(where, repr(given), "a list")
-        return given
+    def _list(self, where: str, value: object) -> list[Any]:
+        if not isinstance(value, list):
+            raise self._error(where, repr(value), "a list")
+        return value
 
-    def _text(self, where: str, given: object, blank: bool = False) -> str:
-        if not isinstance(given, str) or not (blank or given.strip()):
-            raise self._error(where, repr(given), "a text")
-        return given
+    def _text(self, where: str, value: object, blank: bool = False) -> str:
+        if not isinstance(value, str) or not (blank or value.strip()):
+            raise self._error(where, repr(value), "a text")
+        return value
 
     def _error(self, where: str, got: str, expected: str) -> InvalidInput:
         return InvalidInput(f"demonstrations {self._source}, {where}: got {got}, expected {expected}.")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gnothi.calibration.sentence_answers import sentence_answers
 from gnothi.calibration.verdicts import degenerate, gate_summary
 from gnothi.errors import reason, sentence
-from gnothi.metrics import chosen
+from gnothi.metrics import named_choice
 from gnothi.metrics.accuracy import echoes
 from gnothi.metrics.holding import only_inside_words
 from gnothi.metrics.spelling import matches_without_signs, misses_by_spelling, vanishes
@@ -81,7 +81,7 @@ def _found_nothing(answered: Sequence[Row]) -> str | None:
 def _beside_the_choices(answered: Sequence[Row]) -> str | None:
     """Where most answers to multiple-choice questions name none of the choices: such a score says little about knowledge."""
     offered = [row for row in answered if row.choices]
-    beside = sum(not chosen(row.answer or "", row.choices) for row in offered)
+    beside = sum(not named_choice(row.answer or "", row.choices) for row in offered)
     if 2 * beside <= len(offered):
         return None
     guessing = mean(1 / len(row.choices) for row in offered)

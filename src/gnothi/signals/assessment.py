@@ -45,15 +45,15 @@ Judge = Callable[[str, str, str], Awaitable[bool]]
 class Assessment:
     """Asks several times, groups the answers by meaning and decides.
 
-    ``read`` takes the answer out of a reply. ``schedule``: ``waves`` as above; ``at_once`` makes all tries in one request and
-    never stops early; ``in_turn`` makes all, one after the other, as published; ``one_by_one`` stops as soon as the outcome is
-    settled. How tries are made never changes whether given answers count as known.
+    ``extract`` takes the answer out of a reply. ``schedule``: ``waves`` as above; ``at_once`` makes all tries in one request
+    and never stops early; ``in_turn`` makes all, one after the other, as published; ``one_by_one`` stops as soon as the outcome
+    is settled. How tries are made never changes whether given answers count as known.
 
     Emits Grouped, then Decided with kind ``retrieve``, the disagreement against 1 - alpha, and ``retrieve`` or ``trust``.
     """
 
     judge: Judge
-    read: Callable[[str], str]
+    extract: Callable[[str], str]
     tries: int = 5
     alpha: float = 0.8
     schedule: Schedule = "waves"
@@ -63,26 +63,26 @@ class Assessment:
         groups = Groups()
         while wave := self._wave(tally := self._tally(groups)):
             # Every wave draws from a seed of its own: the same request again would give the same answers again.
-            seeded = replace(decoding, seed=derive("try", prompt, decoding, tally.given))
+            seeded = replace(decoding, seed=derive("try", prompt, decoding, tally.count))
             samples = await model.sample(prompt, wave, seeded)
-            await self._group(prompt.question, groups, [self.read(one.text) for one in samples.generations])
+            await self._group(prompt.question, groups, [self.extract(one.text) for one in samples.generations])
         return self._decide(prompt.question, groups)
 
     def _tally(self, groups: Groups) -> Tally:
         largest = groups.largest
-        return Tally(largest.size if largest else 0, groups.given, needed(self.alpha, self.tries), self.tries)
+        return Tally(largest.size if largest else 0, groups.count, needed(self.alpha, self.tries), self.tries)
 
     def _wave(self, tally: Tally) -> int:
         """How many tries to make now; 0 when the outcome is settled."""
-        left = self.tries - tally.given
+        rest = self.tries - tally.count
         if self.schedule in ("at_once", "in_turn"):
-            return left if self.schedule == "at_once" else min(left, 1)
+            return rest if self.schedule == "at_once" else min(rest, 1)
         if tally.settled:
             return 0
         return 1 if self.schedule == "one_by_one" else tally.needed - tally.largest
 
     async def _group(self, question: str, groups: Groups, answers: Sequence[str]) -> None:
-        """Add the answers in order. What the judge may be asked of a wave is asked at once, before the grouping needs it."""
+        """Add the answers in order. All requests that a wave may need of the judge are made at once, before the grouping."""
         pairs = [] if self.schedule in _SINGLY else _pairs(groups, answers)
         same = await gather(*(self.judge(question, *pair) for pair in pairs))
         verdicts = {(normalized(one), normalized(other)): verdict for (one, other), verdict in zip(pairs, same, strict=True)}
@@ -96,7 +96,7 @@ class Assessment:
 
     def _decide(self, question: str, groups: Groups) -> Consensus:
         tally = self._tally(groups)
-        ranked = sorted(groups.found, key=lambda group: -group.size)
+        ranked = sorted(groups.groups, key=lambda group: -group.size)
         events.emit(events.Grouped(question, tuple((group.anchor, group.size) for group in ranked), groups.unknown, self.tries))
         disagreement = 1.0 - tally.largest / self.tries
         verdict = "trust" if tally.known else "retrieve"
@@ -109,6 +109,6 @@ def _pairs(groups: Groups, answers: Sequence[str]) -> list[tuple[str, str]]:
     """Each anchor with each answer of a new form, and these among themselves, the older answer first."""
     new: dict[str, str] = {}
     for answer in answers:
-        if not says_nothing(answer) and not any(group.has(answer) for group in groups.found):
+        if not says_nothing(answer) and not any(group.has(answer) for group in groups.groups):
             new.setdefault(normalized(answer), answer)
-    return [*((group.anchor, answer) for group in groups.found for answer in new.values()), *combinations(new.values(), 2)]
+    return [*((group.anchor, answer) for group in groups.groups for answer in new.values()), *combinations(new.values(), 2)]

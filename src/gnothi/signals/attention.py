@@ -65,18 +65,18 @@ def words_in_need(attended: Attended, counts: Counts, lengths: Sequence[int]) ->
         sums = np.array([sum(looked_at[place] for place in places) for _, places, _ in inside], np.float64)
         shares = sums * len(inside) / sums.sum() if sums.any() else sums
         needs = [float(attended.entropies[places].mean() * share) for (_, places, _), share in zip(inside, shares, strict=True)]
-        told = zip(inside, needs, strict=True)
-        sentences.append([Word(text, places, need, counts(text, opens)) for (text, places, opens), need in told])
+        measured = zip(inside, needs, strict=True)
+        sentences.append([Word(text, places, need, counts(text, opens)) for (text, places, opens), need in measured])
     return sentences
 
 
-def words_looked_at_by(attended: Attended, unsure: Sequence[Word], end: int, given: str, n: int, counts: Counts) -> list[str]:
-    """QFS as in the authors' code: of ``given``, in the prompt, and of the continuation before token ``end``, without the
+def words_attended_by(attended: Attended, unsure: Sequence[Word], end: int, text: str, n: int, counts: Counts) -> list[str]:
+    """QFS as in the authors' code: of ``text``, in the prompt, and of the continuation before token ``end``, without the
     ``unsure`` words, the ``n`` that these are predicted from: that the token before each of theirs looks at most, on average.
 
     The first token of a continuation counts by its own row: the one before it is the prompt's."""
     start = attended.prompt_tokens
-    first = _beginning(attended.tokens[:start], given)
+    first = _beginning(attended.tokens[:start], text)
     weights = np.zeros(len(attended.tokens))
     for word in unsure:
         before = slice(first, start + word.places[0])
@@ -85,11 +85,13 @@ def words_looked_at_by(attended: Attended, unsure: Sequence[Word], end: int, giv
             weights[before] += row / (row.sum() or 1.0) / len(word.places)
     left_out = {start - first + place for word in unsure for place in word.places}
     words = [
-        one for one in _words(attended.tokens[first : start + end]) if left_out.isdisjoint(one[1]) and counts(one[0], one[2])
+        word
+        for word in _words(attended.tokens[first : start + end])
+        if left_out.isdisjoint(word[1]) and counts(word[0], word[2])
     ]
     looked_at = [weights[[first + place for place in places]].sum() for _, places, _ in words]
-    chosen = sorted(sorted(range(len(words)), key=lambda place: -looked_at[place])[:n])
-    return [words[place][0] for place in chosen]
+    places = sorted(sorted(range(len(words)), key=lambda place: -looked_at[place])[:n])
+    return [words[place][0] for place in places]
 
 
 def _sentences(tokens: Sequence[str]) -> list[tuple[int, int]]:
@@ -102,19 +104,19 @@ def _sentences(tokens: Sequence[str]) -> list[tuple[int, int]]:
     return list(zip([0, *ends], [*ends, len(tokens)], strict=True))
 
 
-def words_looked_at(attended: Attended, row: int, given: str, n: int, counts: Counts) -> list[str]:
-    """QFS: of the last occurrence of ``given`` in the prompt and of the continuation before token ``row``, the ``n`` words
+def attended_words(attended: Attended, row: int, text: str, n: int, counts: Counts) -> list[str]:
+    """QFS: of the last occurrence of ``text`` in the prompt and of the continuation before token ``row``, the ``n`` words
     that this token looks at most, in the order of the text and without those that ``counts`` says no of.
 
-    White space may differ between ``given`` and the tokens. A word is looked at as much as the one of its tokens that is most.
+    White space may differ between ``text`` and the tokens. A word is looked at as much as the one of its tokens that is most.
     """
     end = attended.prompt_tokens + row
-    first = _beginning(attended.tokens[: attended.prompt_tokens], given)
+    first = _beginning(attended.tokens[: attended.prompt_tokens], text)
     weights = attended.attention[row, first:end]
     words = [(word, float(weights[places].max()), opens) for word, places, opens in _words(attended.tokens[first:end])]
     eligible = [place for place, (word, _, opens) in enumerate(words) if counts(word, opens)]
-    chosen = sorted(sorted(eligible, key=lambda place: -words[place][1])[:n])
-    return [words[place][0] for place in chosen]
+    places = sorted(sorted(eligible, key=lambda place: -words[place][1])[:n])
+    return [words[place][0] for place in places]
 
 
 def _words(tokens: Sequence[str], before: str = "") -> list[tuple[str, list[int], bool]]:
@@ -132,11 +134,11 @@ def _words(tokens: Sequence[str], before: str = "") -> list[tuple[str, list[int]
     return words
 
 
-def _beginning(tokens: Sequence[str], given: str) -> int:
-    """The token in which the last occurrence of ``given`` begins; past the end where there is none."""
+def _beginning(tokens: Sequence[str], text: str) -> int:
+    """The token in which the last occurrence of ``text`` begins; past the end where there is none."""
     owners = [place for place, token in enumerate(tokens) for letter in token if not letter.isspace()]
-    found = "".join("".join(tokens).split()).rfind("".join(given.split()))
-    return owners[found] if 0 <= found < len(owners) else len(tokens)
+    place = "".join("".join(tokens).split()).rfind("".join(text.split()))
+    return owners[place] if 0 <= place < len(owners) else len(tokens)
 
 
 def deepest(scores: Sequence[float]) -> float:

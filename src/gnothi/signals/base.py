@@ -1,8 +1,8 @@
 """What every signal offers: one number that says how uncertain a model is when it continues a prompt; higher is less certain.
 
 A signal obtains the greedy continuation (the draft a method goes on with) and whatever it needs beside it in one go, so that
-a backend reads the prompt once. Most are of one of three kinds: ``Read`` off continuations, which several signals can share
-(``panel``), ``FollowUp`` about them, or ``Foreseen`` without one.
+a backend reads the prompt once. Most are of one of three kinds: a ``ComputedSignal`` is computed from continuations, which
+several signals can share (``panel``), a ``FollowUp`` makes requests about them, and a ``PromptSignal`` needs none.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class Measured:
     @property
     def score(self) -> float | None:
         """The uncertainty as events and answers carry it."""
-        return said_as(self.uncertainty)
+        return finite_or_none(self.uncertainty)
 
 
-def said_as(score: float) -> float | None:
-    """None instead of infinity, which JSON cannot say."""
+def finite_or_none(score: float) -> float | None:
+    """None instead of infinity, which JSON does not have."""
     return None if score == float("inf") else score
 
 
 class Signal(Protocol):
-    """``default_threshold`` is where a gate fires unless told otherwise; None where no value is usual for any model."""
+    """``default_threshold`` is where a gate fires by default; None where no value is usual for any model."""
 
     name: ClassVar[str]
     needs: ClassVar[Capabilities]
@@ -98,23 +98,23 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """The greedy continuation of a prompt, and samples where some were drawn. ``found`` is for a signal that asks about samples
-    to remember what it was told, since it may be asked again when more have been drawn."""
+    """The greedy continuation of a prompt, and samples where some were drawn. A signal that makes requests about samples keeps
+    the replies in ``verdicts``, since it may be measured again when more have been drawn."""
 
     greedy: Generation
     samples: Samples = Samples(())  # noqa: RUF009
     question: str = ""
-    found: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    verdicts: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def part(self, begin: int, end: int) -> Continued:
         """With the samples of these numbers alone."""
         samples = Samples(self.samples.generations[begin:end], tuple(rows[begin:end] for rows in self.samples.states))
         return replace(self, samples=samples)
 
-    def filled(self, wanted: int) -> Continued:
-        """With its samples repeated in turn until there are as many as ``wanted``."""
-        some = np.arange(wanted) % max(len(self.samples.generations), 1)
-        generations = tuple(self.samples.generations[one] for one in some)
+    def filled(self, count: int) -> Continued:
+        """With its samples repeated in turn until there are as many as ``count``."""
+        some = np.arange(count) % max(len(self.samples.generations), 1)
+        generations = tuple(self.samples.generations[place] for place in some)
         return replace(self, samples=Samples(generations, tuple(rows[some] for rows in self.samples.states)))
 
     def with_more(self, samples: Samples) -> Continued:
@@ -123,13 +123,13 @@ class Continued:
         return replace(self, samples=Samples(self.samples.generations + samples.generations, states))
 
 
-class Continuing(ABC):
-    """A signal of the greedy continuation and, where it wants some ``drawn``, of samples."""
+class ContinuationSignal(ABC):
+    """A signal of the greedy continuation and, where ``sampling`` says how they are drawn, of samples."""
 
     __slots__ = ()
 
     @property
-    def drawn(self) -> Sampling | None:
+    def sampling(self) -> Sampling | None:
         """How samples are drawn; None for a signal that needs none."""
         return None
 
@@ -139,56 +139,58 @@ class Continuing(ABC):
         return ()
 
     @abstractmethod
-    async def uncertainty(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:
-        """Of what was ``said``. Samples were drawn as the signal asks, and have its ``states`` in their order."""
+    async def uncertainty(self, model: LanguageModel, prompt: Prompt, continued: Continued) -> float:
+        """Of the continuations. The samples were drawn by ``sampling``, and have the signal's ``states`` in their order."""
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        said = await self.said(model, prompt, decoding, self.drawn)
-        return Measured(said.greedy, await self.uncertainty(model, prompt, said))
+        continued = await self.continuation(model, prompt, decoding, self.sampling)
+        return Measured(continued.greedy, await self.uncertainty(model, prompt, continued))
 
-    async def said(self, model: LanguageModel, prompt: Prompt, decoding: Decoding, drawn: Sampling | None) -> Continued:
-        """The greedy continuation, and the samples, ``drawn`` so."""
-        if drawn is None:
+    async def continuation(
+        self, model: LanguageModel, prompt: Prompt, decoding: Decoding, sampling: Sampling | None
+    ) -> Continued:
+        """The greedy continuation, and the samples, if any, drawn by ``sampling``."""
+        if sampling is None:
             return Continued(await model.generate(prompt, decoding), question=prompt.question)
-        drawing = drawn.draw(model, prompt, decoding, self.states)
+        drawing = sampling.draw(model, prompt, decoding, self.states)
         return Continued(*await both(model.generate(prompt, decoding), drawing), prompt.question)
 
 
-class Read(Continuing):
-    """A signal that is read off what was said, which several signals can share (``panel``)."""
+class ComputedSignal(ContinuationSignal):
+    """A signal that is computed from continuations alone, which several signals can share (``panel``)."""
 
     __slots__ = ()
 
     @abstractmethod
-    def read(self, said: Continued) -> float:
+    def compute(self, continued: Continued) -> float:
         """The uncertainty."""
 
-    async def uncertainty(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:  # noqa: ARG002
-        return self.read(said)
+    async def uncertainty(self, model: LanguageModel, prompt: Prompt, continued: Continued) -> float:  # noqa: ARG002
+        return self.compute(continued)
 
 
-class FollowUp(Continuing):
-    """A signal that asks something about what was said."""
+class FollowUp(ContinuationSignal):
+    """A signal that makes requests about the continuations."""
 
     __slots__ = ()
 
     @abstractmethod
-    async def ask(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:
-        """The uncertainty, by requests of its own about what was ``said``."""
+    async def ask(self, model: LanguageModel, prompt: Prompt, continued: Continued) -> float:
+        """The uncertainty, by requests of its own about the continuations."""
 
-    async def uncertainty(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:
-        return await self.ask(model, prompt, said)
+    async def uncertainty(self, model: LanguageModel, prompt: Prompt, continued: Continued) -> float:
+        return await self.ask(model, prompt, continued)
 
 
 @runtime_checkable
-class Foreseen(Protocol):
-    """A signal that needs no continuation: it makes a request of its own, or none."""
+class PromptSignal(Protocol):
+    """A signal of the prompt alone: it makes a request of its own, or none."""
 
     __slots__ = ()
 
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+    async def from_prompt(self, model: LanguageModel, prompt: Prompt) -> float:
         """The uncertainty about what would continue ``prompt``."""
         ...
 
     async def measure(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Measured:
-        return Measured(*await both(model.generate(prompt, decoding), self.foresee(model, prompt)))
+        return Measured(*await both(model.generate(prompt, decoding), self.from_prompt(model, prompt)))

@@ -12,53 +12,55 @@ from dataclasses import dataclass, field, replace
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Continued, Continuing, Measured, Sampling, Signal, said_as
+from gnothi.signals.base import ContinuationSignal, Continued, Measured, Sampling, Signal, finite_or_none
 from gnothi.signals.replies import says_nothing
 from gnothi.signals.stopping import Lead, Stopping, groups
 from gnothi.types import Decoding, Prompt
 
 
-def rule_of(signal: Signal) -> tuple[Continuing, Sampling, Stopping] | None:
+def rule_of(signal: Signal) -> tuple[ContinuationSignal, Sampling, Stopping] | None:
     """A signal that draws samples by a rule, how it draws, and the rule; None for any other."""
-    if not isinstance(signal, Continuing) or (drawn := signal.drawn) is None or drawn.stopping is None:
+    if not isinstance(signal, ContinuationSignal) or (sampling := signal.sampling) is None or sampling.stopping is None:
         return None
-    return signal, replace(drawn, stopping=None), drawn.stopping
+    return signal, replace(sampling, stopping=None), sampling.stopping
 
 
 @dataclass(slots=True)
 class Drawing:
-    """What was said so far in reply to a prompt. Where scores are to be ``comparable`` with those of all samples, fewer are
+    """The continuations of a prompt so far. Where scores are to be ``comparable`` with those of all samples, fewer are
     repeated in turn until they are as many: U of k equal samples, say, depends on k."""
 
-    signal: Continuing
+    signal: ContinuationSignal
     sampling: Sampling
     model: LanguageModel
     prompt: Prompt
     decoding: Decoding
     comparable: bool = False
-    said: Continued | None = field(default=None, init=False)
+    continued: Continued | None = field(default=None, init=False)
 
     async def measure(self, samples: int) -> Measured:
         """The score of the first ``samples``, which may not be fewer than before."""
-        drawn = replace(self.sampling, samples=samples)
-        if self.said is None:
-            self.said = await self.signal.said(self.model, self.prompt, self.decoding, drawn)
-        elif (have := len(self.said.samples.generations)) < samples:
-            more = drawn.draw(self.model, self.prompt, self.decoding, self.signal.states, after=have)
-            self.said = self.said.with_more(await more)
-        return Measured(self.said.greedy, await self._score(self.said), samples)
+        sampling = replace(self.sampling, samples=samples)
+        if self.continued is None:
+            self.continued = await self.signal.continuation(self.model, self.prompt, self.decoding, sampling)
+        elif (have := len(self.continued.samples.generations)) < samples:
+            more = sampling.draw(self.model, self.prompt, self.decoding, self.signal.states, after=have)
+            self.continued = self.continued.with_more(await more)
+        return Measured(self.continued.greedy, await self._score(self.continued), samples)
 
     async def collect(self) -> Measured:
         """The score of the first draw, and of the parts of it and of a second one. Of a model that draws by seed, the first is
         that without the second."""
         k = self.sampling.samples
-        said = await self.signal.said(self.model, self.prompt, self.decoding, replace(self.sampling, samples=2 * k))
-        draws = [[await self._score(said.part(begin, begin + wanted)) for wanted in groups(k)] for begin in (0, k)]
-        return Measured(said.greedy, draws[0][-1], draws=tuple(tuple(map(said_as, scores)) for scores in draws))
+        continued = await self.signal.continuation(
+            self.model, self.prompt, self.decoding, replace(self.sampling, samples=2 * k)
+        )
+        draws = [[await self._score(continued.part(begin, begin + count)) for count in groups(k)] for begin in (0, k)]
+        return Measured(continued.greedy, draws[0][-1], draws=tuple(tuple(map(finite_or_none, scores)) for scores in draws))
 
-    async def _score(self, said: Continued) -> float:
-        said = said.filled(self.sampling.samples) if self.comparable else said
-        return await self.signal.uncertainty(self.model, self.prompt, said)
+    async def _score(self, continued: Continued) -> float:
+        continued = continued.filled(self.sampling.samples) if self.comparable else continued
+        return await self.signal.uncertainty(self.model, self.prompt, continued)
 
 
 KIND = "compare"
@@ -74,20 +76,20 @@ class Comparison:
     signal: Signal
     silent: Callable[[str], bool] = says_nothing
 
-    async def __call__(self, model: LanguageModel, asked: Sequence[tuple[Prompt, Decoding]]) -> list[Measured]:
+    async def __call__(self, model: LanguageModel, prompts: Sequence[tuple[Prompt, Decoding]]) -> list[Measured]:
         """Of each prompt and decoding, in order."""
         ruled = rule_of(self.signal)
         if ruled is None or not ruled[2].compares:
-            return await gather(*(self.signal.measure(model, *one) for one in asked))
+            return await gather(*(self.signal.measure(model, *one) for one in prompts))
         signal, sampling, rule = ruled
-        drawings = [Drawing(signal, sampling, model, *one, comparable=True) for one in asked]
+        drawings = [Drawing(signal, sampling, model, *one, comparable=True) for one in prompts]
         if rule.collecting:
             measured = await gather(*(drawing.collect() for drawing in drawings))
         else:
             measured = await self._until_apart(drawings, rule, sampling.samples)
-        said = self._counting(measured)
-        least = min(said, key=lambda one: one.uncertainty, default=measured[0])
-        draws = tuple(scores for one in said for scores in one.draws)
+        counting = self._counting(measured)
+        least = min(counting, key=lambda one: one.uncertainty, default=measured[0])
+        draws = tuple(scores for one in counting for scores in one.draws)
         verdict = f"least of {len(measured)}"
         events.emit(events.Decided(KIND, self.signal.name, least.score, None, verdict, samples=least.samples, draws=draws))
         return [replace(one, samples=None, draws=()) for one in measured]

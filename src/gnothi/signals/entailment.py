@@ -26,17 +26,17 @@ class CrossEncoderEntailment:
 
     def __init__(self, model: Any, labels: Sequence[str], name: str) -> None:
         """Raises ModelUnavailable for a model without the label."""
-        found = [place for place, label in enumerate(labels) if label.casefold() == LABEL]
-        if not found:
+        places = [place for place, label in enumerate(labels) if label.casefold() == LABEL]
+        if not places:
             raise ModelUnavailable(
                 f"cannot use {name!r} for entailment: got the labels {', '.join(labels) or 'none'}, expected {LABEL!r} among "
                 "them, as of a cross-encoder for NLI (cross-encoder/nli-deberta-v3-base, say)."
             )
-        self._model, self._place = model, found[0]
+        self._model, self._place = model, places[0]
 
     async def entail(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
         scores = await asyncio.to_thread(self._model.predict, [*pairs], show_progress_bar=False)
-        return [int(one.argmax()) == self._place for one in scores]
+        return [int(row.argmax()) == self._place for row in scores]
 
     async def aclose(self) -> None: ...
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gnothi import events
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Foreseen, Measured, Signal
+from gnothi.signals.base import Measured, PromptSignal, Signal
 from gnothi.signals.drawing import Drawing, rule_of
 from gnothi.signals.replies import says_nothing
 from gnothi.types import Decoding, Generation, Prompt
@@ -15,7 +15,7 @@ from gnothi.types import Decoding, Generation, Prompt
 SCORE_DIGITS = 4
 """Floating-point sums depend on what else is in a batch, in about the sixth digit (measured on random models), and 1 - 7/10 is
 more than 0.3: so many significant digits of a score decide, and are recorded."""
-_UNSAID = Generation("")
+_NO_DRAFT = Generation("")
 
 
 def decisive(score: float) -> float:
@@ -25,7 +25,7 @@ def decisive(score: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was measured and whether the gate fired; without a draft where the gate was told that none is needed then."""
+    """What was measured and whether the gate fired; without a draft where it fired and ``Gate.draft`` is false."""
 
     measured: Measured
     fired: bool
@@ -37,7 +37,7 @@ class Gate:
     saying that the model does not know.
 
     A ``threshold`` of None fires always, yet measures: the scores of a run that always retrieves show what a gate would do.
-    With ``draft`` false, nothing is generated where a signal that needs no draft (``Foreseen``) makes the gate fire.
+    With ``draft`` false, nothing is generated where a signal that needs no draft (``PromptSignal``) makes the gate fire.
     Emits Drafted where there is a draft, then Decided with ``kind`` and a verdict of ``retrieve`` (fired) or ``trust``.
     """
 
@@ -48,12 +48,12 @@ class Gate:
     silent: Callable[[str], bool] = says_nothing
 
     async def __call__(self, model: LanguageModel, prompt: Prompt, decoding: Decoding) -> Verdict:
-        if isinstance(self.signal, Foreseen) and not self.draft:
-            foreseen = Measured(_UNSAID, await self.signal.foresee(model, prompt))
-            if self._above(foreseen):
-                events.emit(self._decided(foreseen, "retrieve", prompt.question))
-                return Verdict(foreseen, True)
-            measured = replace(foreseen, greedy=await model.generate(prompt, decoding))
+        if isinstance(self.signal, PromptSignal) and not self.draft:
+            without_draft = Measured(_NO_DRAFT, await self.signal.from_prompt(model, prompt))
+            if self._above(without_draft):
+                events.emit(self._decided(without_draft, "retrieve", prompt.question))
+                return Verdict(without_draft, True)
+            measured = replace(without_draft, greedy=await model.generate(prompt, decoding))
         else:
             measured = await self.measure(model, prompt, decoding)
         return self.judge(measured)
@@ -67,10 +67,10 @@ class Gate:
         if rule.collecting and not self._always:
             return await drawing.collect()
         for step in rule.steps:
-            found = await drawing.measure(step.samples)
-            score = decisive(decisive(found.uncertainty) + step.moved)
-            if self.silent(found.greedy.text.strip()) or not step.known < score <= step.searched:
-                return replace(found, uncertainty=score)
+            measured = await drawing.measure(step.samples)
+            score = decisive(decisive(measured.uncertainty) + step.moved)
+            if self.silent(measured.greedy.text.strip()) or not step.known < score <= step.searched:
+                return replace(measured, uncertainty=score)
         return await drawing.measure(sampling.samples)
 
     def judge(self, measured: Measured) -> Verdict:
@@ -89,5 +89,5 @@ class Gate:
         return self.threshold is None or not decisive(measured.uncertainty) <= self.threshold
 
     def _decided(self, measured: Measured, verdict: str, subject: str) -> events.Decided:
-        found = measured.score, self.threshold, verdict, subject, measured.samples, measured.draws
-        return events.Decided(self.kind, self.signal.name, *found)
+        outcome = measured.score, self.threshold, verdict, subject, measured.samples, measured.draws
+        return events.Decided(self.kind, self.signal.name, *outcome)

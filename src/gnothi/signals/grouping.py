@@ -39,18 +39,18 @@ class Group:
 class Groups:
     """Groups that grow answer by answer. An answer that is blank or says "unknown" belongs to none."""
 
-    found: list[Group] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
     unknown: int = 0
 
     @property
-    def given(self) -> int:
-        """Number of answers so far, unknown ones included: the denominator."""
-        return self.unknown + sum(group.size for group in self.found)
+    def count(self) -> int:
+        """The number of answers so far, unknown ones included: the denominator."""
+        return self.unknown + sum(group.size for group in self.groups)
 
     @property
     def largest(self) -> Group | None:
-        """The group with the most answers, of equally large ones the oldest; None where nobody said anything."""
-        return max(self.found, key=lambda group: group.size, default=None)
+        """The group with the most answers, of equally large ones the oldest; None where there is no group."""
+        return max(self.groups, key=lambda group: group.size, default=None)
 
     async def add(self, answer: str, same: Same | None = None) -> None:
         """Into the group that holds its form, else into the first whose anchor ``same``, if given, finds equal,
@@ -58,15 +58,15 @@ class Groups:
         if says_nothing(answer):
             self.unknown += 1
             return
-        home = next((group for group in self.found if group.has(answer)), None)
+        home = next((group for group in self.groups if group.has(answer)), None)
         if home is None and same is not None:
-            for group in self.found:
+            for group in self.groups:
                 if await same(group.anchor, answer):
                     home = group
                     break
         if home is None:
             home = Group()
-            self.found.append(home)
+            self.groups.append(home)
         home.answers.append(answer)
 
 
@@ -79,10 +79,10 @@ def needed(alpha: float, tries: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How a count of answers stands: ``largest`` of ``given`` answers agree, ``needed`` of ``tries`` would have to."""
+    """How a count of answers stands: ``largest`` of ``count`` answers agree, ``needed`` of ``tries`` would have to."""
 
     largest: int
-    given: int
+    count: int
     needed: int
     tries: int
 
@@ -93,7 +93,7 @@ class Tally:
     @property
     def hopeless(self) -> bool:
         """No group, nor a new one, can still become large enough."""
-        return self.largest + self.tries - self.given < self.needed
+        return self.largest + self.tries - self.count < self.needed
 
     @property
     def settled(self) -> bool:

@@ -36,4 +36,4 @@ async def says_yes(judge: LanguageModel, prompt: Prompt) -> bool:
 def _log_sum(logprobs: list[float]) -> float:
     """log of the sum of probabilities, from their logarithms."""
     most = max(logprobs)
-    return most if most == -math.inf else most + math.log(sum(math.exp(one - most) for one in logprobs))
+    return most if most == -math.inf else most + math.log(sum(math.exp(logprob - most) for logprob in logprobs))

@@ -23,14 +23,14 @@ def runs_of_names(question: str) -> tuple[str, ...]:
     """The names in a question as it writes them, each once: words with capitals beside each other, with small words between
     them ("Bank of England") and without the word that asks. Numbers go on with a name, and begin none."""
     runs: list[list[str]] = [[]]
-    for place, written in enumerate(OWNER.sub(";", question).split()):
-        word = written.strip(',;:?!"“”')
+    for place, piece in enumerate(OWNER.sub(";", question).split()):
+        word = piece.strip(',;:?!"“”')
         first = word.lstrip("(‘'")[:1]
         begins = first.isupper() and not (place == 0 and word.lower() in _ASKING)
         goes_on = bool(runs[-1]) and (first.isdigit() or word.lower() in _JOINING)
         if begins or goes_on:
             runs[-1].append(word)
-        if not (begins or goes_on) or written[-1] in ",;:?!":
+        if not (begins or goes_on) or piece[-1] in ",;:?!":
             runs.append([])
     return tuple(dict.fromkeys(name for run in runs if (name := _trimmed(run))))
 
@@ -42,29 +42,29 @@ def _trimmed(run: list[str]) -> str:
     return " ".join(run).rstrip(".")
 
 
-def names_said(sentence: str) -> tuple[str, ...]:
+def names_in_statement(sentence: str) -> tuple[str, ...]:
     """As ``runs_of_names``, in a statement: without a word that only opens it; then its years."""
     first, _, rest = sentence.strip().partition(" ")
-    said = rest if first.strip(",;:").lower() in _OPENING else sentence
-    names = runs_of_names(f"who {said}")  # what opens a question would be left out
-    years = (year for year in _YEAR.findall(said) if not any(year in name for name in names))
+    statement = rest if first.strip(",;:").lower() in _OPENING else sentence
+    names = runs_of_names(f"who {statement}")  # what opens a question would be left out
+    years = (year for year in _YEAR.findall(statement) if not any(year in name for name in names))
     return (*names, *dict.fromkeys(years))
 
 
 def pairs(sentence: str, question: str) -> tuple[tuple[str, str], ...]:
     """The first name of a sentence with each other; a single one with those of the question. None for what concludes."""
-    names = names_said(sentence)
+    names = names_in_statement(sentence)
     if _CONCLUSION in sentence.lower() or not names:
         return ()
     if len(names) > 1:
         return tuple((names[0], other) for other in names[1:])
-    (said,) = names
-    asked = runs_of_names(question)
-    return tuple((one, said) for one in asked if one.lower() not in said.lower() and said.lower() not in one.lower())
+    (name,) = names
+    others = runs_of_names(question)
+    return tuple((one, name) for one in others if one.lower() not in name.lower() and name.lower() not in one.lower())
 
 
 def all_pairs(text: str, question: str) -> tuple[tuple[str, str], ...]:
     """Of every sentence of a text; of what it concludes where there are none."""
-    found = tuple(pair for sentence in _SENTENCE.split(text.strip()) for pair in pairs(sentence, question))
+    pairs_of_sentences = tuple(pair for sentence in _SENTENCE.split(text.strip()) for pair in pairs(sentence, question))
     place = text.lower().rfind(_CONCLUSION)
-    return found or (pairs(text[place + len(_CONCLUSION) :], question) if place >= 0 else ())
+    return pairs_of_sentences or (pairs(text[place + len(_CONCLUSION) :], question) if place >= 0 else ())

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, cast, overload
 
 from gnothi.errors import InvalidSetting
 from gnothi.own_code import running
-from gnothi.signals.base import Continued, Read, Sampling, Signal
+from gnothi.signals.base import ComputedSignal, Continued, Sampling, Signal
 from gnothi.types import Capabilities
 
 Function = Callable[[str, Sequence[str]], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class OfReply(Read):
+class OfReply(ComputedSignal):
     """``function`` sees the reply alone."""
 
     name: ClassVar[str]
@@ -26,18 +26,18 @@ class OfReply(Read):
     default_threshold: ClassVar[float | None] = None
     function: ClassVar[Function]
 
-    def read(self, said: Continued) -> float:
+    def compute(self, continued: Continued) -> float:
         """Raises InvalidSetting where the function gives no number."""
-        answers = [said.greedy.text, *(one.text for one in said.samples.generations)]
+        answers = [continued.greedy.text, *(one.text for one in continued.samples.generations)]
         with running(f"signal {self.name!r}"):
-            found: Any = type(self).function(said.question, answers)
-        if found is None:
+            value: Any = type(self).function(continued.question, answers)
+        if value is None:
             return math.inf
         try:
-            return math.inf if math.isnan(found) else float(found)
+            return math.inf if math.isnan(value) else float(value)
         except (TypeError, ValueError):
             raise InvalidSetting(
-                f"signal {self.name!r}: the function gave {found!r:.80}, expected a number, or None where nothing can be "
+                f"signal {self.name!r}: the function gave {value!r:.80}, expected a number, or None where nothing can be "
                 "measured."
             ) from None
 
@@ -47,10 +47,6 @@ class OfSamples(OfReply):
     """``function`` sees samples behind the reply."""
 
     sampling: Sampling = field(default_factory=Sampling)
-
-    @property
-    def drawn(self) -> Sampling:
-        return self.sampling
 
 
 @overload
@@ -64,17 +60,17 @@ def signal(*, threshold: float | None = None, samples: bool = True) -> Callable[
 def signal(function: Function | None = None, /, *, threshold: float | None = None, samples: bool = True) -> Any:
     """Make a signal of ``def name(question, answers)``, which tells how uncertain the model is; higher is less certain, and
     None where nothing can be measured. ``answers`` are texts: first the reply, then the samples, of which there are none
-    without ``samples``. ``threshold`` is where a gate fires unless told otherwise; None if no value is usual for any model.
+    without ``samples``. ``threshold`` is where a gate fires by default; None if no value is usual for any model.
 
     Raises InvalidSetting for a function that cannot be called so.
     """
     if function is None:
-        return lambda one: made(one, threshold, samples)
-    return made(function, threshold, samples)
+        return lambda one: signal_of(one, threshold, samples)
+    return signal_of(function, threshold, samples)
 
 
 @functools.cache
-def made(function: Any, threshold: float | None = None, samples: bool = True) -> type[Signal]:
+def signal_of(function: Any, threshold: float | None = None, samples: bool = True) -> type[Signal]:
     """The signal of a function. Raises as ``signal``."""
     name = str(getattr(function, "__name__", type(function).__name__))
     if inspect.iscoroutinefunction(function) or not _takes_two(function):
@@ -93,10 +89,10 @@ def made(function: Any, threshold: float | None = None, samples: bool = True) ->
     return cast("type[Signal]", type(name, (OfSamples if samples else OfReply,), namespace))
 
 
-def as_signal(given: Any) -> Any:
+def as_signal(value: Any) -> Any:
     """A function as a signal; anything else as it is."""
-    plain = callable(given) and not isinstance(given, type) and not hasattr(given, "measure")
-    return made(given) if plain else given
+    plain = callable(value) and not isinstance(value, type) and not hasattr(value, "measure")
+    return signal_of(value) if plain else value
 
 
 def _takes_two(function: Any) -> bool:

@@ -43,6 +43,6 @@ class Probe(Protocol):
         ...
 
 
-def put(prompt: Prompt, task: Task | None) -> Prompt:
+def as_task(prompt: Prompt, task: Task | None) -> Prompt:
     """The question of the prompt as a prompt of ``task``; None: the prompt itself."""
     return prompt if task is None else Prompt(task, prompt.question, prompt.passages, prompt.choices)

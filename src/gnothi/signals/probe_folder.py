@@ -47,8 +47,8 @@ class FittedProbe:
 
     @property
     def thresholds(self) -> dict[str, float]:
-        found = self.about.get("held_out", {})
-        return {name: float(found[name]["threshold"]) for name in SIGNALS if "threshold" in found.get(name, {})}
+        held_out = self.about.get("held_out", {})
+        return {name: float(held_out[name]["threshold"]) for name in SIGNALS if "threshold" in held_out.get(name, {})}
 
     def wrong_by_state(self, state: NDArray[np.floating]) -> float:
         size = 0 if self.regression is None else len(self.regression.weights)
@@ -139,7 +139,7 @@ def _task(data: Any) -> Task | None:
 
 def _weights(path: Path) -> Logistic:
     with regular(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        found = {name: np.asarray(arrays[name], np.float64) for name in _ARRAYS}
-        if len({one.shape for one in found.values()}) != 1 or found["weights"].ndim != 1:
-            raise ValueError(f"weights of shapes {[one.shape for one in found.values()]}")
-        return Logistic(found["weights"], float(arrays["intercept"]), found["centre"], found["scale"])
+        loaded = {name: np.asarray(arrays[name], np.float64) for name in _ARRAYS}
+        if len({one.shape for one in loaded.values()}) != 1 or loaded["weights"].ndim != 1:
+            raise ValueError(f"weights of shapes {[one.shape for one in loaded.values()]}")
+        return Logistic(loaded["weights"], float(arrays["intercept"]), loaded["centre"], loaded["scale"])

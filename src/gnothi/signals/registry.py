@@ -46,17 +46,17 @@ def name_of(signal: str | Signal | type[Signal] | Callable[..., Any]) -> str:
     be imported."""
     if isinstance(signal, str) and (signal in SIGNALS or ":" not in signal):
         return signal
-    found: Any = SIGNALS.imported(signal) if isinstance(signal, str) else as_signal(signal)
-    lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(found, key)]
-    if lacking or not isinstance(found.name, str):
+    value: Any = SIGNALS.imported(signal) if isinstance(signal, str) else as_signal(signal)
+    lacking = [key for key in ("name", "needs", "default_threshold", "measure") if not hasattr(value, key)]
+    if lacking or not isinstance(value.name, str):
         raise InvalidSetting(
-            f"got {found!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
+            f"got {value!r:.100} for a signal, which has no {' and no '.join(lacking) or 'text for a name'}: expected the "
             "name of a signal, a function of (question, answers) that gives a number, or an object with name, needs, "
             "default_threshold and measure (gnothi.signals.base)."
         )
-    if found.name in SIGNALS and type(found) is SIGNALS.find(found.name) and is_dataclass(found) and not fields(found):
-        return str(found.name)  # nothing to set: it is what the name stands for
-    return SIGNALS.bound(found.name, found)
+    if value.name in SIGNALS and type(value) is SIGNALS.find(value.name) and is_dataclass(value) and not fields(value):
+        return str(value.name)  # nothing to set: it is what the name stands for
+    return SIGNALS.bound(value.name, value)
 
 
 SignalName = Annotated[str, Named(names, name_of)]
@@ -106,8 +106,8 @@ def takes(name: str | Signal) -> frozenset[str]:
 
 def settings_of(signal: str) -> tuple[str, ...]:
     """The keys of the settings that the signal of that name has; none for one without."""
-    taken = takes(signal)
-    return tuple(f"{SECTION}.{key}" for part, keys in _KEYS.items() if part in taken for key in keys)
+    parts = takes(signal)
+    return tuple(f"{SECTION}.{key}" for part, keys in _KEYS.items() if part in parts for key in keys)
 
 
 def reads_probe(name: str | Signal) -> bool:

@@ -33,6 +33,6 @@ def reply_says_yes(reply: str) -> bool:
     yes.") holds yes alone and does not negate it. Anything else is a no."""
     for part in re.split(r"[.,:;!?\n]+|\s[-–—]\s", reply.replace("’", "'")):
         words = [word.strip("\"'*()[]_`") for word in part.casefold().split()]
-        if said := {"yes", "no"}.intersection(words):
-            return said == {"yes"} and not any(word in ("not", "cannot") or word.endswith("n't") for word in words)
+        if replies := {"yes", "no"}.intersection(words):
+            return replies == {"yes"} and not any(word in ("not", "cannot") or word.endswith("n't") for word in words)
     return False

@@ -102,9 +102,9 @@ def parsed(text: str | None) -> Stopping | None:
     steps, leads, alone, *more = *text.split("|"), "", ""
     if any(more) or not text.strip(" |"):
         raise _unreadable(text)
-    read = [Step(*numbers) for numbers in _numbers(steps, 3)]
+    parts = [Step(*numbers) for numbers in _numbers(steps, 3)]
     return Stopping(
-        tuple(read), tuple(Lead(*numbers) for numbers in _numbers(leads, 1)), tuple(n for (n,) in _numbers(alone, 0))
+        tuple(parts), tuple(Lead(*numbers) for numbers in _numbers(leads, 1)), tuple(n for (n,) in _numbers(alone, 0))
     )
 
 
@@ -113,12 +113,12 @@ def _numbers(text: str, count: int) -> Iterator[tuple[Any, ...]]:
     for part in text.split(",") if text.strip() else ():
         samples, _, numbers = part.partition(":")
         try:
-            found = int(samples), *map(float, numbers.split())
+            values = int(samples), *map(float, numbers.split())
         except ValueError:
             raise _unreadable(part) from None
-        if len(found) != count + 1:
+        if len(values) != count + 1:
             raise _unreadable(part)
-        yield found
+        yield values
 
 
 def _unreadable(part: str) -> InvalidSetting:

@@ -30,15 +30,15 @@ def auroc_within(scores: ArrayLike, positive: ArrayLike, groups: Sequence[str]) 
     apart, and nothing inside them, has 0.5. None where no group holds both classes.
     """
     x, y = ranked(scores, positive)
-    told, pairs = 0.0, 0
+    total, pairs = 0.0, 0
     names = np.asarray(groups, dtype=object)
     for name in set(groups):
         inside = names == name
         area = auroc(x[inside], y[inside])
         if area is not None:
             both = int(y[inside].sum()) * int((~y[inside]).sum())
-            told, pairs = told + area * both, pairs + both
-    return told / pairs if pairs else None
+            total, pairs = total + area * both, pairs + both
+    return total / pairs if pairs else None
 
 
 def auroc_interval(scores: ArrayLike, positive: ArrayLike, confidence: float = CONFIDENCE) -> Interval | None:
@@ -75,7 +75,7 @@ def auroc_difference(
     m, n = int(y.sum()), int((~y).sum())
     if min(m, n) < 2:
         return None
-    above, below = (one - other for one, other in zip(_placements(a, y), _placements(b, y), strict=True))
+    above, below = (first - second for first, second in zip(_placements(a, y), _placements(b, y), strict=True))
     difference = float(above.mean())
     deviation = float(np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
     if deviation == 0:

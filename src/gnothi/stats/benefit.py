@@ -77,14 +77,14 @@ def _fit(x: Floats, positive: Mask) -> Logistic:
     odds = {ridge: np.empty(len(x)) for ridge in RIDGES}
     for held_out in range(FOLDS):
         test = fold == held_out
-        for ridge, one in zip(RIDGES, fit_path(x[~test], positive[~test], RIDGES, precision=1e-8), strict=True):
-            odds[ridge][test] = ((x[test] - one.centre) / one.scale) @ one.weights + one.intercept
+        for ridge, fitted in zip(RIDGES, fit_path(x[~test], positive[~test], RIDGES, precision=1e-8), strict=True):
+            odds[ridge][test] = ((x[test] - fitted.centre) / fitted.scale) @ fitted.weights + fitted.intercept
     best = min(RIDGES, key=lambda ridge: _loss(odds[ridge], positive))
-    (found,) = fit_path(x, positive, [best])
+    (fitted,) = fit_path(x, positive, [best])
     curve = fit_platt(odds[best], positive)
     if curve.slope <= 0:  # on other examples it tells nothing, or the reverse
         return _rate(x.shape[1], positive)
-    return Logistic(found.weights * curve.slope, found.intercept * curve.slope + curve.intercept, found.centre, found.scale)
+    return Logistic(fitted.weights * curve.slope, fitted.intercept * curve.slope + curve.intercept, fitted.centre, fitted.scale)
 
 
 def _rate(features: int, positive: Mask) -> Logistic:

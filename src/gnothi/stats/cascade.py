@@ -41,13 +41,13 @@ class Step:
 class Decided:
     """Of each question, shape (n,): the ``last`` step that was reached, whether the ``second`` answer was taken, how likely the
     answer taken is ``right``, how likely the second one would have ``harmed``, as the last step reached has it, and whether
-    an answer is ``given`` at all (else "not known")."""
+    the question is ``answered`` at all (else "not known")."""
 
     last: np.ndarray[tuple[int], np.dtype[np.int_]]
     second: Mask
     right: Floats
     harmed: Floats
-    given: Mask
+    answered: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +118,23 @@ def fit_cascade(
 
 
 def _merged(stages: Sequence[Stage]) -> list[Stage]:
-    found: list[Stage] = []
+    merged: list[Stage] = []
     for name, known, cost in stages:
-        if found and cost <= 0:
-            _, before, paid = found.pop()
-            found.append((name, [*before, *known], paid))
+        if merged and cost <= 0:
+            _, before, paid = merged.pop()
+            merged.append((name, [*before, *known], paid))
         else:
-            found.append((name, known, cost))
-    return found
+            merged.append((name, known, cost))
+    return merged
 
 
 def _gain_of_others(x: Floats, first: Mask, second: Mask) -> Floats:
     """The gain of each question by what was learnt of the others."""
-    fold, found = folds_of(first != second), np.empty(len(x))
+    fold, gain = folds_of(first != second), np.empty(len(x))
     for held_out in range(FOLDS):
         test = fold == held_out
-        found[test] = fit_benefit(x[~test], first[~test], second[~test])(x[test]).gain
-    return found
+        gain[test] = fit_benefit(x[~test], first[~test], second[~test])(x[test]).gain
+    return gain
 
 
 # Two promises of a cascade: few errors among the answers given, and little harm by what it searched for. Each by the test of
@@ -184,10 +184,10 @@ def promise(
 
 
 def _harm(decided: Decided, memory: Mask, evidence: Mask) -> tuple[Floats, Mask]:
-    taken = decided.second
-    if not taken.any():
+    second = decided.second
+    if not second.any():
         raise InvalidInput(
-            f"cannot guarantee little harm: got {len(taken)} questions, none of them answered from evidence; expected some. "
+            f"cannot guarantee little harm: got {len(second)} questions, none of them answered from evidence; expected some. "
             "Lower the cost of a search, or ask only for the guarantee of errors."
         )
-    return decided.harmed[taken], (memory & ~evidence)[taken]
+    return decided.harmed[second], (memory & ~evidence)[second]

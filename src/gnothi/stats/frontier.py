@@ -136,8 +136,8 @@ def gap_closed(quality: ArrayLike, never: ArrayLike, always: ArrayLike, confiden
         return GapClosed(None, None)
     n = columns.shape[1]
     counts = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (resamples, n)
-    drawn = _share(columns @ counts.T / n)
-    return GapClosed(share, percentiles(drawn[np.isfinite(drawn)], confidence))
+    resampled = _share(columns @ counts.T / n)
+    return GapClosed(share, percentiles(resampled[np.isfinite(resampled)], confidence))
 
 
 def _share(means: Floats) -> Floats:

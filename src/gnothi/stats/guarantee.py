@@ -58,8 +58,8 @@ def most_wrong(trusted: int, target_error: float, epsilon: float) -> int:
     """The most wrong answers among ``trusted`` with which the promise can still be made; -1: not even with none."""
     from scipy import stats
 
-    found = int(stats.binom.ppf(epsilon, trusted, target_error))
-    return found if tail(found, trusted, target_error) <= epsilon else found - 1
+    most = int(stats.binom.ppf(epsilon, trusted, target_error))
+    return most if tail(most, trusted, target_error) <= epsilon else most - 1
 
 
 def fewest(target_error: float, epsilon: float) -> int:
@@ -80,10 +80,10 @@ def guaranteed_threshold(
     drawn from ``seed``. Raises PromiseRefused where the sample cannot support it, naming the number of questions that would
     be needed; InvalidInput or InvalidSetting for input that makes no sense.
     """
-    found = promised(scores, wrong, target_error, epsilon, seed)
-    if found is None:
+    threshold = promised(scores, wrong, target_error, epsilon, seed)
+    if threshold is None:
         raise PromiseRefused(_refusal(*_checked(scores, wrong, target_error, epsilon), target_error, epsilon))
-    return found
+    return threshold
 
 
 def check_enough(n: int, target_error: float, epsilon: float = EPSILON) -> None:
@@ -91,7 +91,7 @@ def check_enough(n: int, target_error: float, epsilon: float = EPSILON) -> None:
     _check_shares(target_error, epsilon)
     if n - round(SPLIT * n) < fewest(target_error, epsilon):
         raise PromiseRefused(
-            f"cannot guarantee {_asked(target_error, epsilon)}: got {n} questions with a known answer, expected at least "
+            f"cannot guarantee {_promise(target_error, epsilon)}: got {n} questions with a known answer, expected at least "
             f"{_least(target_error, epsilon)}, better several times as many. Give more questions, or allow a larger error."
         )
 
@@ -181,12 +181,12 @@ def _trusted_needed(error: float, target_error: float, epsilon: float) -> int | 
 
 
 def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -> str:
-    asked, least = _asked(target_error, epsilon), _least(target_error, epsilon)
+    promise, least = _promise(target_error, epsilon), _least(target_error, epsilon)
     needed = questions_needed(scores, wrong, target_error, epsilon)
     got = f"got {len(scores)} questions, {int(wrong.sum())} of them wrong from memory"
     if needed is None and len(scores) >= max(least, 2 * _SMALLEST_GROUP):
         return (
-            f"cannot guarantee {asked}: {got}, and too few are right even where this signal is surest; more questions will "
+            f"cannot guarantee {promise}: {got}, and too few are right even where this signal is surest; more questions will "
             f"hardly help (at least {least} if none is wrong). Allow a larger error, or use another model. Do not try one "
             "signal after another on these questions: the guarantee would fail more often than it says. Choose a signal on "
             "other questions."
@@ -197,10 +197,10 @@ def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -
         else f"at least {least} (if none of the trusted ones is wrong)"
     )
     luck = "" if needed is None or needed > len(scores) else " (a sample of this size often does; this one does not)"
-    return f"cannot guarantee {asked}: {got}, expected {number}{luck}. Give more questions, or allow a larger error."
+    return f"cannot guarantee {promise}: {got}, expected {number}{luck}. Give more questions, or allow a larger error."
 
 
-def _asked(target_error: float, epsilon: float) -> str:
+def _promise(target_error: float, epsilon: float) -> str:
     return f"an error of at most {target_error:g} among questions answered without retrieval (with probability {1 - epsilon:g})"
 
 

@@ -12,7 +12,7 @@ from gnothi.stats.arrays import Floats, mid_ranks
 
 CONFIDENCE = 0.95
 RESAMPLES = 2_000
-_HELD = 1 << 22  # numbers of resamples held at once
+_BATCH = 1 << 22  # numbers of resamples held at once
 
 
 class Interval(NamedTuple):
@@ -24,8 +24,8 @@ class Interval(NamedTuple):
 
 def mean(values: Iterable[float]) -> float | None:
     """None where there is nothing to average."""
-    found = list(values)
-    return sum(found) / len(found) if found else None
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def mean_interval(
@@ -58,22 +58,22 @@ def bootstrap(
     from scipy import stats  # a second to import: only where numbers are asked for
 
     with np.errstate(over="ignore", invalid="ignore"):  # of its standard error, which nobody asked for
-        found = stats.bootstrap(
+        interval = stats.bootstrap(
             data,
             statistic,
             n_resamples=resamples,
-            batch=max(1, _HELD // len(data[0])),
+            batch=max(1, _BATCH // len(data[0])),
             paired=len(data) > 1,
             confidence_level=confidence,
             method="percentile",
             rng=np.random.default_rng(seed),
         ).confidence_interval
-    return Interval(float(found.low), float(found.high))
+    return Interval(float(interval.low), float(interval.high))
 
 
-def percentiles(drawn: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Between which that share of what was ``drawn`` lies, as much of the rest on either side."""
-    low, high = np.quantile(np.asarray(drawn, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
+def percentiles(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """The interval that holds this share of ``values``, with as much of the rest on either side."""
+    low, high = np.quantile(np.asarray(values, dtype=np.float64), [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(low), float(high))
 
 
@@ -81,8 +81,8 @@ def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> I
     """Wilson's score interval of a share (Wilson 1927); never empty, never outside [0, 1]."""
     from scipy import stats
 
-    found = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
-    return Interval(float(found.low), float(found.high))
+    interval = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    return Interval(float(interval.low), float(interval.high))
 
 
 def spearman(columns: ArrayLike) -> list[list[float | None]]:
@@ -94,5 +94,5 @@ def spearman(columns: ArrayLike) -> list[list[float | None]]:
     ranks -= ranks.mean(axis=1, keepdims=True)
     length = np.sqrt((ranks**2).sum(axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = (ranks @ ranks.T) / np.outer(length, length)
-    return [[float(value) if np.isfinite(value) else None for value in row] for row in found]
+        correlations = (ranks @ ranks.T) / np.outer(length, length)
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in correlations]

@@ -37,8 +37,8 @@ def fit_logistic(features: ArrayLike, positive: ArrayLike, ridge: float = 1.0) -
 
     The intercept is not shrunk. Raises InvalidInput unless both classes occur and all features are finite.
     """
-    (found,) = fit_path(features, positive, [ridge])
-    return found
+    (fitted,) = fit_path(features, positive, [ridge])
+    return fitted
 
 
 def fit_path(features: ArrayLike, positive: ArrayLike, ridges: Sequence[float], precision: float = 1e-14) -> list[Logistic]:
@@ -61,20 +61,20 @@ def fit_path(features: ArrayLike, positive: ArrayLike, ridges: Sequence[float], 
     # Of an orthonormal basis of the rows' span, what mixes the rows into it, and the rows' places in it.
     mixing, inner = _span(z) if len(z) < z.shape[1] else (None, z)
     parameters = np.zeros(inner.shape[1] + 1)
-    found: dict[float, Logistic] = {}
+    fitted: dict[float, Logistic] = {}
     for ridge in sorted(set(ridges), reverse=True):
         parameters = _minimum(inner, y, ridge, parameters, precision)
         weights = parameters[:-1] if mixing is None else (mixing @ parameters[:-1]) @ z
-        found[ridge] = Logistic(weights, float(parameters[-1]), centre, scale)
-    return [found[ridge] for ridge in ridges]
+        fitted[ridge] = Logistic(weights, float(parameters[-1]), centre, scale)
+    return [fitted[ridge] for ridge in ridges]
 
 
 def _span(z: Floats) -> tuple[Floats, Floats]:
     """M and C, both of shape (n, rank), for which the columns of zᵀM are orthonormal and z = C (zᵀM)ᵀ."""
     values, vectors = np.linalg.eigh(z @ z.T)
-    kept = values > values[-1] * len(z) * np.finfo(np.float64).eps
-    lengths = np.sqrt(values[kept])
-    return vectors[:, kept] / lengths, vectors[:, kept] * lengths
+    positive = values > values[-1] * len(z) * np.finfo(np.float64).eps
+    lengths = np.sqrt(values[positive])
+    return vectors[:, positive] / lengths, vectors[:, positive] * lengths
 
 
 def _minimum(z: Floats, y: Mask, ridge: float, start: Floats, precision: float) -> Floats:
@@ -87,5 +87,5 @@ def _minimum(z: Floats, y: Mask, ridge: float, start: Floats, precision: float) 
         value = (np.logaddexp(0, logits) - y * logits).sum() + ridge / 2 * weights @ weights
         return float(value), np.append(z.T @ residual + ridge * weights, residual.sum())
 
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8, "ftol": precision})
-    return np.asarray(found.x)
+    result = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-8, "ftol": precision})
+    return np.asarray(result.x)

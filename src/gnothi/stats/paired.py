@@ -11,7 +11,7 @@ from gnothi.stats.arrays import Floats, columns
 from gnothi.stats.intervals import Interval, mean_interval
 
 PERMUTATIONS = 10_000
-_HELD = 1 << 22  # random numbers held at once
+_BATCH = 1 << 22  # random numbers held at once
 
 
 class PairedTest(NamedTuple):
@@ -50,12 +50,12 @@ def _sign_flip(differences: Floats) -> float:
     total, n = differences.sum(), len(differences)
     # Sums of the same numbers in another order differ in the last bits; they must count as equally extreme.
     observed = abs(total) - 1e-12 * np.abs(differences).sum()
-    per_chunk = max(1, _HELD // n)
+    per_chunk = max(1, _BATCH // n)
     extreme = 0
     for start in range(0, PERMUTATIONS, per_chunk):
         size = min(per_chunk, PERMUTATIONS - start)
-        kept = np.unpackbits(np.frombuffer(random.bytes((size * n + 7) // 8), dtype=np.uint8), count=size * n).reshape(size, n)
-        extreme += int((np.abs(2 * (kept.astype(np.float64) @ differences) - total) >= observed).sum())
+        signs = np.unpackbits(np.frombuffer(random.bytes((size * n + 7) // 8), dtype=np.uint8), count=size * n).reshape(size, n)
+        extreme += int((np.abs(2 * (signs.astype(np.float64) @ differences) - total) >= observed).sum())
     return (1 + extreme) / (1 + PERMUTATIONS)
 
 

@@ -125,11 +125,11 @@ FOLDS = 5
 def folds_of(labels: Mask, folds: int = FOLDS, seed: int = 0) -> NDArray[np.int_]:
     """The fold of each example; every fold has its share of both classes."""
     random = np.random.default_rng(seed)
-    found = np.empty(len(labels), dtype=np.int_)
-    for one in (False, True):
-        places = np.flatnonzero(labels == one)
-        found[places] = random.permutation(len(places)) % folds
-    return found
+    folds_by_row = np.empty(len(labels), dtype=np.int_)
+    for label in (False, True):
+        places = np.flatnonzero(labels == label)
+        folds_by_row[places] = random.permutation(len(places)) % folds
+    return folds_by_row
 
 
 def crossfit(fit: Fit, scores: Floats, happened: Mask) -> Floats:

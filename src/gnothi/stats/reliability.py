@@ -39,9 +39,9 @@ def ece(predicted: ArrayLike, happened: ArrayLike) -> float | None:
 
     None without predictions.
     """
-    found = reliability(predicted, happened)
-    total = sum(bin.n for bin in found)
-    return sum(bin.n * abs(bin.predicted - bin.observed) for bin in found) / total if total else None
+    bins = reliability(predicted, happened)
+    total = sum(bin.n for bin in bins)
+    return sum(bin.n * abs(bin.predicted - bin.observed) for bin in bins) / total if total else None
 
 
 def ece_interval(
@@ -77,8 +77,8 @@ def ece_interval(
         )
 
     shapes = (gaps, np.sign(gaps) * np.sqrt(np.maximum(gaps**2 - error**2, 0)), np.ones(len(bins)))
-    found = [of_shape(shape) for shape in shapes if shape.any()]
-    return Interval(min(one.low for one in found), max(one.high for one in found))
+    intervals = [of_shape(shape) for shape in shapes if shape.any()]
+    return Interval(min(interval.low for interval in intervals), max(interval.high for interval in intervals))
 
 
 def _switch(reached: Callable[[float], bool]) -> float:
@@ -110,10 +110,17 @@ def drift(before: ArrayLike, now: ArrayLike) -> Drift:
     number."""
     from scipy import special
 
-    one, other = (np.asarray(values, dtype=np.float64) for values in (before, now))
-    if one.ndim != 1 or other.ndim != 1 or not len(one) or not len(other) or np.isnan(one).any() or np.isnan(other).any():
-        raise ValueError(f"got shapes {one.shape} and {other.shape}, expected two columns of numbers")
-    both = np.concatenate([one, other])
-    below = [np.searchsorted(np.sort(values), both, side="right") / len(values) for values in (one, other)]
+    first, second = (np.asarray(values, dtype=np.float64) for values in (before, now))
+    if (
+        first.ndim != 1
+        or second.ndim != 1
+        or not len(first)
+        or not len(second)
+        or np.isnan(first).any()
+        or np.isnan(second).any()
+    ):
+        raise ValueError(f"got shapes {first.shape} and {second.shape}, expected two columns of numbers")
+    both = np.concatenate([first, second])
+    below = [np.searchsorted(np.sort(values), both, side="right") / len(values) for values in (first, second)]
     distance = float(np.abs(below[0] - below[1]).max())
-    return Drift(distance, float(special.kolmogorov(np.sqrt(len(one) * len(other) / len(both)) * distance)))
+    return Drift(distance, float(special.kolmogorov(np.sqrt(len(first) * len(second) / len(both)) * distance)))

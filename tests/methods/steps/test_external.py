@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.filtering.utility import best
-from gnothi.methods.iekr import candidates, in_turn, shown
+from gnothi.methods.iekr import as_passages, candidates, in_turn
 from gnothi.methods.steps.reflection import Subject
 from gnothi.testing.retriever import ListedGraph
 from gnothi.types import Fact
@@ -64,10 +64,10 @@ async def test_without_a_reranker_shared_words_count() -> None:
     ],
 )
 def test_shown(showing: str, expected: list[tuple[str, str]]) -> None:
-    passages = shown(FACTS, showing)  # type: ignore[arg-type]
+    passages = as_passages(FACTS, showing)  # type: ignore[arg-type]
     assert [(passage.title, passage.text) for passage in passages] == expected
     assert len({passage.id for passage in passages}) == len(passages)
-    assert shown([], showing) == ()  # type: ignore[arg-type]
+    assert as_passages([], showing) == ()  # type: ignore[arg-type]
 
 
 @given(

@@ -52,8 +52,8 @@ class AnsweringSettings(SignalSettings):
         """The answer that a short reply comes to."""
         if self._chooses(prompt):
             return await self._likeliest(model, prompt, prompt, measured)
-        said = until_it_repeats(measured.greedy.text) if self.extract == "gnothi" else measured.greedy.text
-        text = as_choice(self.extraction.short(said, prompt.question), prompt.choices)
+        reply = until_it_repeats(measured.greedy.text) if self.extract == "gnothi" else measured.greedy.text
+        text = as_choice(self.extraction.short(reply, prompt.question), prompt.choices)
         return Answer(text, "", prompt.passages, measured.score)
 
     async def conclusion_of(self, model: LanguageModel, prompt: Prompt, measured: Measured) -> Answer:
@@ -65,14 +65,16 @@ class AnsweringSettings(SignalSettings):
         conclusion = await conclude(model, prompt, measured.greedy, self.decoding(SHORT_STOPS), self.extraction)
         answer = Answer(as_choice(conclusion.answer, prompt.choices), conclusion.rationale, prompt.passages, measured.score)
         question = Question("", prompt.question, choices=prompt.choices)
-        return await self.asked_again(model, question, answer)
+        return await self.reread(model, question, answer)
 
     def _chooses(self, prompt: Prompt) -> bool:
         return self.choose == "likelihood" and bool(prompt.choices)
 
-    async def _likeliest(self, model: LanguageModel, prompt: Prompt, asked: Prompt, measured: Measured | None = None) -> Answer:
-        """The likeliest choice after ``asked``: the prompt, or the prompt with a chain of thought."""
-        chosen = await choose(model, asked, self.choice_score)
-        rationale = "" if asked is prompt else f"{asked.answer_so_far} {chosen.text}."
-        uncertainty = chosen.uncertainty if measured is None or self.signal is None else measured.score
-        return Answer(chosen.text, rationale, prompt.passages, uncertainty)
+    async def _likeliest(
+        self, model: LanguageModel, prompt: Prompt, opening: Prompt, measured: Measured | None = None
+    ) -> Answer:
+        """The likeliest choice after ``opening``: the prompt, or the prompt with a chain of thought."""
+        best = await choose(model, opening, self.choice_score)
+        rationale = "" if opening is prompt else f"{opening.answer_so_far} {best.text}."
+        uncertainty = best.uncertainty if measured is None or self.signal is None else measured.score
+        return Answer(best.text, rationale, prompt.passages, uncertainty)

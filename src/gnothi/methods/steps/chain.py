@@ -17,7 +17,7 @@ from gnothi.signals.replies import normalized
 from gnothi.types import Answer, Decoding, Generation, Passage, Prompt, Question
 
 _OWNER = re.compile(r"['’]s\b")
-_SHOWN = frozenset(normalized(read_reply(one.answer).conclusion) for one in REASON.demonstrations)
+_EXAMPLE_ANSWERS = frozenset(normalized(read_reply(one.answer).conclusion) for one in REASON.demonstrations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ async def conclude_each(
 ) -> list[Conclusion]:
     """What each of several chains of thought comes to. The same words come to the same, and are asked to conclude once."""
     different = list(dict.fromkeys(replies))
-    found = await gather(*(conclude(model, prompt, Generation(reply), decoding, extraction) for reply in different))
-    conclusions = dict(zip(different, found, strict=True))
+    results = await gather(*(conclude(model, prompt, Generation(reply), decoding, extraction) for reply in different))
+    conclusions = dict(zip(different, results, strict=True))
     return [conclusions[reply] for reply in replies]
 
 
@@ -70,17 +70,22 @@ def only_repeats(answer: str, question: Question) -> bool:
     form = normalized(answer)
     if question.choices or not form or offers_a_choice(question.text):
         return not form
-    said, asked = (set(normalized(_OWNER.sub("", text)).split()) for text in (answer, question.text))
-    return said <= asked
+    words, question_words = (set(normalized(_OWNER.sub("", text)).split()) for text in (answer, question.text))
+    return words <= question_words
 
 
 def copies_an_example(answer: Answer, question: Question) -> bool:
     """Whether passages were read and the answer is that of a worked example of reasoning, of which neither they nor the
     question say a word. Of examples that a user gives (``model.demonstrations``) nothing is known here."""
-    if question.choices or not answer.evidence or normalized(answer.text) not in _SHOWN or asks_yes_or_no(question.text):
+    if (
+        question.choices
+        or not answer.evidence
+        or normalized(answer.text) not in _EXAMPLE_ANSWERS
+        or asks_yes_or_no(question.text)
+    ):
         return False
-    read = (text for passage in answer.evidence for text in (passage.title, passage.text))
-    return not any((f" {normalized(answer.text)} " in f" {normalized(text)} ") for text in (question.text, *read))
+    texts = (text for passage in answer.evidence for text in (passage.title, passage.text))
+    return not any((f" {normalized(answer.text)} " in f" {normalized(text)} ") for text in (question.text, *texts))
 
 
 async def reread(model: LanguageModel, question: Question, answer: Answer, decoding: Decoding) -> Answer:

@@ -16,7 +16,7 @@ from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.settings import CHAIN_STOPS, needs_of
 from gnothi.protocols import LanguageModel, Retriever
-from gnothi.signals.base import Foreseen, Measured, Signal
+from gnothi.signals.base import Measured, PromptSignal, Signal
 from gnothi.signals.gate import Gate, decisive
 from gnothi.signals.registry import name_of
 from gnothi.signals.replies import says_nothing
@@ -35,7 +35,7 @@ class Draft(Answer):
     reply: str = ""
     measured: float | None = None
 
-    def kept(self) -> Answer:
+    def as_answer(self) -> Answer:
         """As rows have it."""
         return Answer(self.text, self.rationale, self.evidence, self.measured)
 
@@ -57,8 +57,8 @@ class Steps:
 
     async def draft(self, question: Question | str, *, signal: str | Signal | None = None) -> Draft:
         """Answer from memory. ``signal`` says how uncertain that is; None: the one that answers are measured with."""
-        asked, reader = self._asked(question), self._measuring(signal)
-        prompt = reader.reading(asked)
+        question, reader = self._question(question), self._measuring(signal)
+        prompt = reader.reading(question)
         measured = await self._measured(reader, prompt, signal is not None)
         answer = await reader.answer_from(self.model, prompt, measured)
         reply = " ".join(measured.greedy.text.split())
@@ -70,7 +70,7 @@ class Steps:
             raise InvalidSetting(
                 f"method {self._name!r} searches, but was made with searches=False and so has no index. Leave that out."
             )
-        text = self._asked(query).text
+        text = self._question(query).text
         return await searching.search(self.retriever, text, k) if text.strip() else ()
 
     async def read(
@@ -78,24 +78,24 @@ class Steps:
     ) -> Answer:
         """Answer from passages, each read once; from memory where there are none. ``signal`` as for ``draft``. Raises
         InvalidSetting for what are no passages."""
-        asked, reader = self._asked(question), self._measuring(signal)
+        question, reader = self._question(question), self._measuring(signal)
         different: dict[str, Passage] = {}
         for one in self._passages(passages):
             different.setdefault(one.id, one)
-        return await reader.read(self.model, asked, reader.found(asked, tuple(different.values())))
+        return await reader.read(self.model, question, reader.selected(question, tuple(different.values())))
 
     async def measure(self, question: Question | str, *, signal: str | Signal, passages: Iterable[Passage] = ()) -> float:
         """How uncertain the model is about its reply, which is not kept; infinite where nothing can be measured."""
-        asked, reader = self._asked(question), self._measuring(signal)
-        prompt = reader.reading(asked, self._passages(passages))
+        question, reader = self._question(question), self._measuring(signal)
+        prompt = reader.reading(question, self._passages(passages))
         used = reader.make_signal(reader.signal)
-        if not isinstance(used, Foreseen):
+        if not isinstance(used, PromptSignal):
             return _doubt(await self._measured(reader, prompt, not prompt.passages))
-        doubt = min(decisive(await used.foresee(self.model, prompt)), LARGEST)
+        doubt = min(decisive(await used.from_prompt(self.model, prompt)), LARGEST)
         if self.threshold is not None and not prompt.passages:
             verdict = "trust" if doubt <= self.threshold else "retrieve"
             score = doubt if doubt < LARGEST else None
-            events.emit(events.Decided("retrieve", used.name, score, self.threshold, verdict, asked.text))
+            events.emit(events.Decided("retrieve", used.name, score, self.threshold, verdict, question.text))
         return doubt
 
     async def ask(self, instruction: str, text: Question | str, passages: Iterable[Passage] = ()) -> str:
@@ -103,18 +103,18 @@ class Steps:
         follows no instructions."""
         task = Task("asked", instruction, answer_label="Reply:")
         require_task(self._name, self.model, task, "Use a model that follows instructions.")
-        prompt = Prompt(task, self._asked(text).text, self._passages(passages))
+        prompt = Prompt(task, self._question(text).text, self._passages(passages))
         return (await self.model.generate(prompt, self._reader.decoding(CHAIN_STOPS))).text.strip()
 
-    def _asked(self, question: Question | str) -> Question:
+    def _question(self, question: Question | str) -> Question:
         if not isinstance(question, Question | str):
             raise InvalidSetting(
                 f"method {self._name!r}: got {question!r:.80} as a question or query, expected the question or a text."
             )
         return question if isinstance(question, Question) else replace(self.question, text=question, choices=(), answers=())
 
-    def _passages(self, given: Any) -> tuple[Passage, ...]:
-        listed = tuple(given) if isinstance(given, Iterable) else (given,)
+    def _passages(self, passages: Any) -> tuple[Passage, ...]:
+        listed = tuple(passages) if isinstance(passages, Iterable) else (passages,)
         for one in listed:
             if not isinstance(one, Passage):
                 forgotten = ""

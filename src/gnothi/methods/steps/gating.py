@@ -109,11 +109,11 @@ def scores_depend_on(values: Mapping[str, Any], signal: str | None, gate: GateSp
 
 
 def threshold_of(
-    thresholds: Mapping[str, float], signal: str | None, given: float | None, probe: Probe | None = None
+    thresholds: Mapping[str, float], signal: str | None, threshold: float | None, probe: Probe | None = None
 ) -> float | None:
     """As given, else as the ``probe`` of the signal has it, else as calibrated on the model (its ``thresholds``), else the
     signal's usual one; None where there is none."""
-    if signal is None or given is not None:
-        return given
+    if signal is None or threshold is not None:
+        return threshold
     name, learnt = signals.name_of(signal), {} if probe is None else probe.thresholds
     return learnt.get(name, thresholds.get(name, signals.find(signal).default_threshold))

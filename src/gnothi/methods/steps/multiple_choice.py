@@ -62,12 +62,12 @@ async def choose(model: LanguageModel, prompt: Prompt, by: ChoiceScore) -> Chose
     the negative logarithm of each one's probability as its score. Raises InvalidInput for more choices than letters.
     """
     choices = prompt.choices
-    said: Sequence[str] = choices
+    continuations: Sequence[str] = choices
     if by == "label":
-        said = _labels(choices)
-        shown = tuple(f"{label}. {choice}" for label, choice in zip(said, choices, strict=True))
-        prompt = replace(prompt, choices=shown)
-    scores = scores_of(choices, await model.score(prompt, said), by)
+        continuations = _labels(choices)
+        labelled = tuple(f"{label}. {choice}" for label, choice in zip(continuations, choices, strict=True))
+        prompt = replace(prompt, choices=labelled)
+    scores = scores_of(choices, await model.score(prompt, continuations), by)
     probabilities = softmax(scores)
     order = sorted(range(len(choices)), key=lambda place: -probabilities[place])
     ranked = tuple((LABELS[place : place + 1], choices[place], _surprisal(probabilities[place])) for place in order)

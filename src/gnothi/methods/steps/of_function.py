@@ -45,17 +45,17 @@ class OfFunction(ReaderSettings):
 
     @property
     def needs(self) -> Capabilities:
-        found = self.answering_needs
+        needs = self.answering_needs
         for name in self.measures:
-            found |= needs_of(name)
-        return found
+            needs |= needs_of(name)
+        return needs
 
     @property
     def _threshold(self) -> float | None:
-        given = getattr(self, "threshold", None)
+        threshold = getattr(self, "threshold", None)
         if self.gating is None:
-            return given if isinstance(given, float) else None
-        return threshold_of(self.model.profile.thresholds, self.signal, given, self.probe)
+            return threshold if isinstance(threshold, float) else None
+        return threshold_of(self.model.profile.thresholds, self.signal, threshold, self.probe)
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
@@ -69,24 +69,24 @@ class OfFunction(ReaderSettings):
         reader = replace(own, signal=None) if "signal" in type(self).__annotations__ else self  # the gate's, not the answer's
         steps = Steps(self.model, getattr(self, "retriever", None), question, threshold, reader, self.name)
         with running(f"method {self.name!r}"):
-            said = await type(self).function(steps, question, **values)
-        return self._answer(said, question)
+            result = await type(self).function(steps, question, **values)
+        return self._answer(result, question)
 
-    def _answer(self, said: object, question: Question) -> Answer:
+    def _answer(self, result: object, question: Question) -> Answer:
         """Raises InvalidSetting for what is no answer."""
-        if isinstance(said, Draft):
-            return said.kept()
-        if isinstance(said, str):
-            return Answer(as_choice(said, question.choices))
-        if isinstance(said, Answer):
-            return said
-        if inspect.iscoroutine(said):
-            said.close()
+        if isinstance(result, Draft):
+            return result.as_answer()
+        if isinstance(result, str):
+            return Answer(as_choice(result, question.choices))
+        if isinstance(result, Answer):
+            return result
+        if inspect.iscoroutine(result):
+            result.close()
             raise InvalidSetting(
                 f"method {self.name!r}: the function returned a coroutine: put `await` before what it returns."
             )
         raise InvalidSetting(
-            f"method {self.name!r}: the function returned {said!r:.80}, expected what steps.draft or steps.read gave, or a "
+            f"method {self.name!r}: the function returned {result!r:.80}, expected what steps.draft or steps.read gave, or a "
             "text."
         )
 
@@ -112,12 +112,12 @@ def method(function: Function | None = None, /, *, searches: bool = True) -> Any
     Raises InvalidSetting for a function that cannot be called so.
     """
     if function is None:
-        return lambda one: made(one, searches)
-    return made(function, searches)
+        return lambda one: method_of(one, searches)
+    return method_of(function, searches)
 
 
 @functools.cache
-def made(function: Any, searches: bool = True) -> type[Method]:
+def method_of(function: Any, searches: bool = True) -> type[Method]:
     """The method of a function. Raises as ``method``."""
     if not (inspect.iscoroutinefunction(function) and hasattr(function, "__code__")):
         raise InvalidSetting(f"gnothi.method: got {function!r:.80}, expected an `async def` of (steps, question, ...).")
@@ -136,7 +136,7 @@ def made(function: Any, searches: bool = True) -> type[Method]:
             ("signal", Literal[only], field(default=only, kw_only=True, metadata={"help": "What its gate measures."}))
         )
         own.add("signal")
-    number = any(key == "threshold" and float in (wanted, *typing.get_args(wanted)) for key, wanted, _ in settings)
+    number = any(key == "threshold" and float in (annotation, *typing.get_args(annotation)) for key, annotation, _ in settings)
     gated = number and "signal" in own
     namespace: dict[str, Any] = {
         "__module__": function.__module__,
@@ -150,33 +150,33 @@ def made(function: Any, searches: bool = True) -> type[Method]:
     }
     resources: list[Any] = [("retriever", Retriever)] if searches else []
     every = [*resources, *settings]
-    found = make_dataclass(name, every, bases=(OfFunction,), namespace=namespace, frozen=True, slots=True)
-    return cast("type[Method]", found)
+    cls = make_dataclass(name, every, bases=(OfFunction,), namespace=namespace, frozen=True, slots=True)
+    return cast("type[Method]", cls)
 
 
-def as_method(given: Any) -> Any:
+def as_method(value: Any) -> Any:
     """An async function as a method; anything else as it is."""
-    return made(given) if inspect.iscoroutinefunction(given) else given
+    return method_of(value) if inspect.iscoroutinefunction(value) else value
 
 
 def _hints(function: Any, parameters: list[inspect.Parameter]) -> Mapping[str, Any]:
     """The type of each parameter; that of its default where it has no annotation. Others' annotations are not looked at: they
     may be imported for type checkers alone."""
-    wanted = {one.name: one.annotation for one in parameters if one.annotation is not one.empty}
+    annotations = {one.name: one.annotation for one in parameters if one.annotation is not one.empty}
     outer = dict(inspect.getclosurevars(function).nonlocals)
     try:
-        found = typing.get_type_hints(
-            types.SimpleNamespace(__annotations__=wanted), function.__globals__, outer, include_extras=True
+        hints = typing.get_type_hints(
+            types.SimpleNamespace(__annotations__=annotations), function.__globals__, outer, include_extras=True
         )
     except NameError as error:
         raise InvalidSetting(f"method {function.__name__!r}: {error}, in the annotation of a parameter.") from None
-    untyped = {one.name: type(_default(one)) for one in parameters if one.name not in found}
-    return found | untyped
+    untyped = {one.name: type(_default(one)) for one in parameters if one.name not in hints}
+    return hints | untyped
 
 
 def _default(parameter: inspect.Parameter) -> Any:
-    given = parameter.default
-    return given.default if isinstance(given, Field) else given
+    default = parameter.default
+    return default.default if isinstance(default, Field) else default
 
 
 def _field(name: str, parameter: inspect.Parameter, annotation: Any) -> tuple[str, Any, Any]:
@@ -217,7 +217,7 @@ def _plain(annotation: Any) -> bool:
 def _signals_named(code: types.CodeType) -> frozenset[str]:
     """The signals that code gives by name, as in ``signal="consistency"``: what is another name for it cannot be seen here."""
     inner = (one for one in code.co_consts if isinstance(one, types.CodeType))
-    found: frozenset[str] = frozenset().union(*map(_signals_named, inner))
+    names: frozenset[str] = frozenset().union(*map(_signals_named, inner))
     if any(isinstance(one, tuple) and "signal" in one for one in code.co_consts):  # names of keywords in a call
-        found |= {one for one in code.co_consts if isinstance(one, str)} & set(signals.names())
-    return found
+        names |= {one for one in code.co_consts if isinstance(one, str)} & set(signals.names())
+    return names

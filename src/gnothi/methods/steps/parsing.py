@@ -56,14 +56,14 @@ class Reply:
     @property
     def conclusion(self) -> str:
         """What follows its first "the answer is", in that sentence; empty where it concludes nothing."""
-        found = _MARKER.search(self.text)
-        return _short_answer(self.text[found.end() :]) if found else ""
+        match = _MARKER.search(self.text)
+        return _short_answer(self.text[match.end() :]) if match else ""
 
     @property
     def reasoning(self) -> str:
         """Up to where its conclusion names the answer; a reply without a conclusion is opened for one."""
-        found = _MARKER.search(self.text)
-        return self.text[: found.end()].rstrip(" :") if found else concluding(self.text.strip())
+        match = _MARKER.search(self.text)
+        return self.text[: match.end()].rstrip(" :") if match else concluding(self.text.strip())
 
     @property
     def abstains(self) -> bool:
@@ -140,18 +140,18 @@ def split_sentences(text: str) -> list[str]:
     return sentences
 
 
-def first_sentence(said: Generation) -> Generation:
-    """What the model said, with its tokens, up to the end of the first sentence."""
-    words = map(re.escape, split_sentences(said.text)[0].split())
-    found = re.compile(r"\s*" + r"\s+".join(words)).match(said.text)
-    return cut(said, found.end() if found else 0)
+def first_sentence(reply: Generation) -> Generation:
+    """The reply, with its tokens, up to the end of the first sentence."""
+    words = map(re.escape, split_sentences(reply.text)[0].split())
+    match = re.compile(r"\s*" + r"\s+".join(words)).match(reply.text)
+    return cut(reply, match.end() if match else 0)
 
 
-def cut(said: Generation, end: int) -> Generation:
+def cut(reply: Generation, end: int) -> Generation:
     """Its first ``end`` characters, with the tokens that begin in them."""
-    ends = accumulate(len(token.text) for token in said.tokens)
-    tokens = tuple(token for token, after in zip(said.tokens, ends, strict=True) if after - len(token.text) < end)
-    return replace(said, text=said.text[:end], tokens=tokens)
+    ends = accumulate(len(token.text) for token in reply.tokens)
+    tokens = tuple(token for token, after in zip(reply.tokens, ends, strict=True) if after - len(token.text) < end)
+    return replace(reply, text=reply.text[:end], tokens=tokens)
 
 
 def concluding(*chain: str) -> str:
@@ -214,33 +214,33 @@ def _answer_within(sentence: str, question: str) -> str:
     words = sentence.split()
     if len(words) < 3 or asks_yes_or_no(question):
         return sentence
-    asked = frozenset(normalized(_OWNER.sub("", question)).split())
-    own = [_repeats(word, asked) for word in words]
+    known = frozenset(normalized(_OWNER.sub("", question)).split())
+    own = [_repeats(word, known) for word in words]
     start = own.index(False) if False in own else len(words)
     before = [word for word in map(_bare, words[:start]) if word not in _LEADING]
     if len(before) > 1 or _VERBS.intersection(before):
-        return _said(" ".join(words[start:]), asked) or sentence
+        return _addition(" ".join(words[start:]), known) or sentence
     # "Who wrote Emma?": the second word is the verb that its answer stands before.
     asks, *others = question.split() or [""]
     verbs = _VERBS | {_bare(word) for word in others[:1] if asks.casefold() == "who"}
     end = next((place for place, word in enumerate(words) if place and _bare(word) in verbs), None)
     if end is not None and all(own[end:]):
-        return _said(" ".join(words[:end]), asked) or sentence
+        return _addition(" ".join(words[:end]), known) or sentence
     return sentence
 
 
-def _said(text: str, asked: frozenset[str]) -> str:
-    """The text up to its first clause, without "written by"; empty where it says no more than was asked."""
+def _addition(text: str, known: frozenset[str]) -> str:
+    """The text up to its first clause, without "written by"; empty where it has no word beyond the ``known`` ones."""
     text = _BY.sub("", _CLAUSE.split(text, maxsplit=1)[0].strip(" ,.:;-–—"))
-    return text if any(not _repeats(word, asked) for word in text.split()) else ""
+    return text if any(not _repeats(word, known) for word in text.split()) else ""
 
 
-def _repeats(word: str, asked: frozenset[str]) -> bool:
+def _repeats(word: str, known: frozenset[str]) -> bool:
     """Whether a word is the question's, in some form ("flows" of "flow"), or says nothing by itself."""
     bare = _bare(_OWNER.sub("", word))
-    if not bare or bare in _VERBS | _LEADING | _PRONOUNS | asked:
+    if not bare or bare in _VERBS | _LEADING | _PRONOUNS | known:
         return True
-    return word[0].islower() and any(_akin(bare, one) for one in asked)
+    return word[0].islower() and any(_akin(bare, other) for other in known)
 
 
 def _akin(word: str, other: str) -> bool:

@@ -33,31 +33,31 @@ def query_from_draft(draft: Generation, question: str, previous: str = "", certa
     ``previous`` sentence holds it; function words go. What is left, in order, is the query; the question where nothing is.
     A draft without log-probabilities keeps only words that were given.
     """
-    given = set(map(_form, f"{question} {previous}".split()))
+    known = set(map(_form, f"{question} {previous}".split()))
     limit = math.log(certainty) if certainty > 0 else -math.inf
-    kept = [
-        shown
+    words = [
+        stripped
         for position, (word, logprob) in enumerate(_words(draft))
-        if (logprob >= limit or _form(word) in given)
-        and (shown := _EDGES.sub("", word))
-        and not _is_function_word(shown, first=position == 0)
+        if (logprob >= limit or _form(word) in known)
+        and (stripped := _EDGES.sub("", word))
+        and not _is_function_word(stripped, first=position == 0)
     ]
-    return " ".join(kept) or question
+    return " ".join(words) or question
 
 
 def keywords(question: str) -> str:
     """The question without its function words; the question where nothing is left."""
-    shown = [_EDGES.sub("", word) for word in question.split()]
-    kept = [word for number, word in enumerate(shown) if word and not _is_function_word(word, first=number == 0)]
-    return " ".join(kept) or question
+    words = [_EDGES.sub("", word) for word in question.split()]
+    content = [word for number, word in enumerate(words) if word and not _is_function_word(word, first=number == 0)]
+    return " ".join(content) or question
 
 
 def is_content(word: str, first: bool = True) -> bool:
     """Whether a word says what to look for: it has a letter or a digit and is no function word.
 
     ``first``: it opens a sentence, so that its capital makes no name of it."""
-    shown = _EDGES.sub("", word.strip())
-    return bool(shown) and not _is_function_word(shown, first)
+    stripped = _EDGES.sub("", word.strip())
+    return bool(stripped) and not _is_function_word(stripped, first)
 
 
 def _is_function_word(word: str, first: bool) -> bool:
@@ -105,18 +105,18 @@ def certain_words(draft: Generation, least: float) -> str:
 def least_likely_by_sentence(draft: Generation) -> list[tuple[str, float]]:
     """Each sentence with the probability of its least likely token; 0 where a word has none."""
     words = iter(_words(draft))
-    found = []
+    certainties = []
     for line in filter(None, map(str.strip, draft.text.splitlines())):
         for sentence in split_sentences(line):
             logprobs = [next(words)[1] for _ in sentence.split()]
-            found.append((sentence, math.exp(min(logprobs, default=-math.inf))))
-    return found
+            certainties.append((sentence, math.exp(min(logprobs, default=-math.inf))))
+    return certainties
 
 
 def uncertain_claims(draft: Generation, least: float) -> list[str]:
     """The sentences with a token less probable than ``least``, but for those that state the answer (SlimPLM)."""
-    found = least_likely_by_sentence(draft)
-    return [claim for claim, certainty in found if certainty < least and not concludes(claim)]
+    certainties = least_likely_by_sentence(draft)
+    return [claim for claim, certainty in certainties if certainty < least and not concludes(claim)]
 
 
 def uncertain_spans(draft: Generation, least: float) -> list[str]:
@@ -133,6 +133,6 @@ def uncertain_spans(draft: Generation, least: float) -> list[str]:
 
 def adds_nothing(sentence: str, chain: Sequence[str]) -> bool:
     """Whether every word of a sentence that says something stands in the ``chain`` already."""
-    said = {bare(word).casefold() for one in chain for word in one.split()}
+    known = {bare(word).casefold() for line in chain for word in line.split()}
     words = [bare(word).casefold() for place, word in enumerate(sentence.split()) if is_content(word, place == 0)]
-    return all(word in said for word in words)
+    return all(word in known for word in words)

@@ -83,13 +83,13 @@ def parse_quizzes(reply: str, question: str, at_most: int) -> tuple[Quiz, ...]:
 
 def _each_once(quizzes: Sequence[Quiz]) -> tuple[Quiz, ...]:
     """Without those that an earlier one, which needs no other answer either, asks word for word; references go to that one."""
-    kept: list[Quiz] = []
+    different: list[Quiz] = []
     places: list[int] = []
     for quiz in quizzes:
-        same = [place for place, one in enumerate(kept) if not one.needs and one.text.casefold() == quiz.text.casefold()]
-        places.append(same[0] if same else len(kept))
-        kept += [] if same else [quiz]
-    return tuple(Quiz(one.text, {number: places[place] for number, place in one.needs.items()}) for one in kept)
+        same = [place for place, one in enumerate(different) if not one.needs and one.text.casefold() == quiz.text.casefold()]
+        places.append(same[0] if same else len(different))
+        different += [] if same else [quiz]
+    return tuple(Quiz(one.text, {number: places[place] for number, place in one.needs.items()}) for one in different)
 
 
 def _items(reply: str) -> list[tuple[int, str]]:
@@ -97,15 +97,15 @@ def _items(reply: str) -> list[tuple[int, str]]:
 
     Numbers are as written, or 1, 2, 3 ... where there are none or one occurs twice. Lines that are no items are left out.
     """
-    found: list[tuple[int | None, str]] = []
+    entries: list[tuple[int | None, str]] = []
     for line in reply.splitlines():
         if numbered := _NUMBERED.match(line):
-            found.append((int(numbered.group(1)), line[numbered.end() :]))
+            entries.append((int(numbered.group(1)), line[numbered.end() :]))
         elif bullet := _BULLET.match(line):
-            found.append((None, line[bullet.end() :]))
-    if len(found) == 1 and found[0][0] is not None:
-        found = _on_one_line(found[0][0], found[0][1])
-    items = [(number, text.strip(_DECORATION)) for number, text in found]
+            entries.append((None, line[bullet.end() :]))
+    if len(entries) == 1 and entries[0][0] is not None:
+        entries = _on_one_line(entries[0][0], entries[0][1])
+    items = [(number, text.strip(_DECORATION)) for number, text in entries]
     items = [(number, text) for number, text in items if any(letter.isalnum() for letter in text)]
     numbers = [number for number, _ in items]
     if None in numbers or len(set(numbers)) < len(numbers):
@@ -128,9 +128,9 @@ async def split_up(model: LanguageModel, question: str, decoding: Decoding, at_m
     """The quizzes the model splits ``question`` into; the question itself where its list cannot be used. Emits Decomposed."""
     reply = await model.generate(Prompt(DECOMPOSE, question), decoding)
     quizzes = parse_quizzes(reply.text, question, at_most)
-    chosen = quizzes or whole(question)
-    events.emit(events.Decomposed(question, tuple(quiz.text for quiz in chosen), bool(quizzes)))
-    return chosen
+    parts = quizzes or whole(question)
+    events.emit(events.Decomposed(question, tuple(quiz.text for quiz in parts), bool(quizzes)))
+    return parts
 
 
 def whole(question: str) -> tuple[Quiz, ...]:
@@ -162,7 +162,7 @@ async def ask_in_order(quizzes: Sequence[Quiz], ask: Callable[[str], Awaitable[S
     asked again. One failure cancels all. ``quizzes`` hold no circle. Emits QuizAnswered for each.
     """
     solved: dict[int, Solved] = {}
-    asked: dict[str, int] = {}
+    places: dict[str, int] = {}
     # Events, not futures: who waits on a future and is cancelled cancels it for everyone.
     answered = [asyncio.Event() for _ in quizzes]
 
@@ -171,7 +171,7 @@ async def ask_in_order(quizzes: Sequence[Quiz], ask: Callable[[str], Awaitable[S
         for other in needed:
             await answered[other].wait()
         text = quiz.filled({other: solved[other].answer for other in needed})
-        if (first := asked.setdefault(text, place)) != place:
+        if (first := places.setdefault(text, place)) != place:
             await answered[first].wait()
             outcome = solved[first]
         elif any(says_nothing(solved[other].answer) for other in needed):

@@ -121,7 +121,7 @@ def _argument(text: str, opening: str) -> str:
     return " ".join(line.strip().strip(_QUOTES).split())
 
 
-def written(number: int, turn: Turn, observation: str = "") -> str:
+def turn_text(number: int, turn: Turn, observation: str = "") -> str:
     """A turn as the model reads it afterwards."""
     lines = [f"Thought {number}: {turn.thought}".rstrip()]
     if turn.action is not None:
@@ -132,42 +132,42 @@ def written(number: int, turn: Turn, observation: str = "") -> str:
 
 
 class Browser:
-    """A reader's place in a library, come with a ``question``. ``seen`` are the passages that were shown, each once, in order.
+    """A reader's place in a library, come with a ``question``. ``passages`` are those that were shown, each once, in order.
 
     A page is the passages of one title among the ``pages`` best ones; a passage without a title is a page of its own.
     """
 
-    def __init__(self, retriever: Retriever, question: str, pages: int, shown: int, language: str) -> None:
+    def __init__(self, retriever: Retriever, question: str, pages: int, sentences: int, language: str) -> None:
         self._retriever = retriever
         self._question = question
         self._pages = pages
-        self._shown = shown
+        self._sentences = sentences
         self._language = language
         self._page: list[str] = []
         self._looked_up: tuple[str, int] = ("", 0)
-        self._seen: dict[str, Passage] = {}
+        self._opened: dict[str, Passage] = {}
 
     @property
-    def seen(self) -> tuple[Passage, ...]:
-        return tuple(self._seen.values())
+    def passages(self) -> tuple[Passage, ...]:
+        return tuple(self._opened.values())
 
     async def search(self, name: str) -> str:
         """Opens the page of that name, else the best one found, and shows its beginning and what else there is. Where nothing
         is found, it names the pages that are there for the question (the code: similar names)."""
-        found = await self._found(name)
-        if not found:
-            titles = ", ".join(dict.fromkeys(one.title for one in await self._found(self._question) if one.title))
+        passages = await self._retrieve(name)
+        if not passages:
+            titles = ", ".join(dict.fromkeys(one.title for one in await self._retrieve(self._question) if one.title))
             return f"Nothing was found about {name}. " + (f"There is: {titles}." if titles else "Try other words.")
-        named = [passage for passage in found if passage.title and normalized(passage.title) == normalized(name)]
-        best = (named or found)[0]
-        page = [passage for passage in found if passage.title == best.title] if best.title else [best]
+        named = [passage for passage in passages if passage.title and normalized(passage.title) == normalized(name)]
+        best = (named or passages)[0]
+        page = [passage for passage in passages if passage.title == best.title] if best.title else [best]
         self._open(page)
-        shown = " ".join(self._page[: self._shown])
-        text = f"{best.title}: {shown}" if best.title else shown
-        others = [] if named else list(dict.fromkeys(one.title for one in found if one.title and one.title != best.title))
+        beginning = " ".join(self._page[: self._sentences])
+        text = f"{best.title}: {beginning}" if best.title else beginning
+        others = [] if named else list(dict.fromkeys(one.title for one in passages if one.title and one.title != best.title))
         return f"{text} See also: {', '.join(others)}." if others else text
 
-    async def _found(self, query: str) -> list[Passage]:
+    async def _retrieve(self, query: str) -> list[Passage]:
         return [one.passage for one in await self._retriever.search(query, self._pages)]
 
     def lookup(self, words: str) -> str:
@@ -183,6 +183,6 @@ class Browser:
         return f"({count} of {len(hits)}) {hits[count - 1]}" if count <= len(hits) else "No more results."
 
     def _open(self, page: Sequence[Passage]) -> None:
-        self._seen |= {passage.id: passage for passage in page if passage.id not in self._seen}
+        self._opened |= {passage.id: passage for passage in page if passage.id not in self._opened}
         self._page = [sentence.text for sentence in sentences_of(page, self._language)]
         self._looked_up = ("", 0)

@@ -66,7 +66,7 @@ class ReaderSettings(AnsweringSettings):
             return self.reason is not False
         return not is_small(model) and reasons_about("auto", question, model, passages)
 
-    def found(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    def selected(self, question: Question, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """Of what a search found, best first, what the reader is shown: all, and with ``focus`` a small model the first of
         those that hold most of the question's names. What a filter chose is not cut further."""
         if self._focuses and is_small(getattr(self, "model", None)):

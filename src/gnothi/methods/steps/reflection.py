@@ -42,11 +42,11 @@ async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Su
         return tuple(map(Subject, runs_of_names(question.text))) or (Subject(question.text),)
     texts = (question.text, *question.choices)
     linked = await gather(*(graph.link(text) for text in texts))
-    found: dict[str, Subject] = {}
+    by_node: dict[str, Subject] = {}
     for place, (text, mentions) in enumerate(zip(texts, linked, strict=True)):
-        for one in mentions:
-            found.setdefault(one.node, Subject(text[one.start : one.end], one.node, place > 0))
-    return tuple(found.values())
+        for mention in mentions:
+            by_node.setdefault(mention.node, Subject(text[mention.start : mention.end], mention.node, place > 0))
+    return tuple(by_node.values())
 
 
 async def reflect(model: LanguageModel, about: Sequence[Subject], max_tokens: int = 100) -> tuple[Passage, ...]:
@@ -56,9 +56,9 @@ async def reflect(model: LanguageModel, about: Sequence[Subject], max_tokens: in
     names = tuple(dict.fromkeys(one.name for one in about))
     decoding = Decoding(max_tokens, stop=LIST_STOPS)
     replies = await gather(*(model.generate(Prompt(DESCRIBE, name), decoding) for name in names))
-    told = [(name, " ".join(reply.text.split())) for name, reply in zip(names, replies, strict=True)]
-    known = tuple(Passage(f"memory:{name}", text, name) for name, text in told if not admits_ignorance(text))
-    events.emit(events.Reflected(tuple(told), tuple(one.title for one in known)))
+    descriptions = [(name, " ".join(reply.text.split())) for name, reply in zip(names, replies, strict=True)]
+    known = tuple(Passage(f"memory:{name}", text, name) for name, text in descriptions if not admits_ignorance(text))
+    events.emit(events.Reflected(tuple(descriptions), tuple(one.title for one in known)))
     return known
 
 
@@ -76,8 +76,8 @@ def admits_ignorance(text: str) -> bool:
 def query(question: Question, internal: Sequence[Passage] = ()) -> str:
     """What external knowledge is looked for with, [q : IK] (section 4.2): the question and its choices in a line, then the
     internal knowledge, a line each, so that a re-ranker can shorten either."""
-    asked = " ".join(" ".join((question.text, " / ".join(question.choices))).split())
-    return "\n".join((asked, *(one.text for one in internal)))
+    line = " ".join(" ".join((question.text, " / ".join(question.choices))).split())
+    return "\n".join((line, *(one.text for one in internal)))
 
 
 DRAFT = "Draft"

@@ -16,12 +16,12 @@ SMALL = 500_000_000
 
 
 def follows_instructions(model: LanguageModel) -> bool:
-    """Whether the model is told what to do by instructions: it declares no list of tasks that it was taught."""
+    """Whether the model follows instructions: it declares no list of tasks that it was trained for."""
     return model.profile.tasks is None
 
 
 def is_small(model: LanguageModel | None) -> bool:
-    """Whether the model is told what to do by instructions and has fewer than ``SMALL`` weights, as far as it says."""
+    """Whether the model follows instructions and has fewer than ``SMALL`` weights, as far as it says."""
     if model is None or model.profile.parameters is None:
         return False
     return model.profile.parameters < SMALL and follows_instructions(model)

@@ -12,8 +12,8 @@ from gnothi.types import Passage, ScoredPassage
 
 async def search(retriever: Retriever, query: str, k: int, known: Collection[str] = ()) -> tuple[Passage, ...]:
     """The ``k`` best passages but for those whose ids are ``known``."""
-    found = await retriever.search(query, k + len(known))
-    return tuple(one.passage for one in found if one.passage.id not in known)[:k]
+    passages = await retriever.search(query, k + len(known))
+    return tuple(one.passage for one in passages if one.passage.id not in known)[:k]
 
 
 async def in_turns(retriever: Retriever, queries: Iterable[str], k: int) -> tuple[Passage, ...]:

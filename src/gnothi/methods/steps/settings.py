@@ -107,7 +107,7 @@ class MethodSettings(GenerationSettings):
 
     group: ClassVar[str] = "calls"
 
-    async def asked_again(self, model: LanguageModel, question: Question, answer: Answer) -> Answer:
+    async def reread(self, model: LanguageModel, question: Question, answer: Answer) -> Answer:
         """The answer, or one asked for in its place (``chain.reread``)."""
         return await reread(model, question, answer, self.decoding(SHORT_STOPS)) if self.extra_calls else answer
 

@@ -76,26 +76,26 @@ class Stages:
             self._reach(DRAFT, doubts, Usage.of(drafting))
         return memory
 
-    async def better(self, found: Sequence[ScoredPassage], read: Read) -> Answer:
-        """Of the draft (made now, if there is none) and the answer that ``read`` gives from what was ``found`` the better one;
-        it goes no further than is worth while."""
+    async def better(self, passages: Sequence[ScoredPassage], read: Read) -> Answer:
+        """Of the draft (made now, if there is none) and the answer that ``read`` gives from ``passages`` the better one; it
+        goes no further than is worth while."""
         memory = self._memory or await self.draft()
-        if not self._reach(SEARCH, traits_of_search(self.question.text, memory.text, found)) or not found:
+        if not self._reach(SEARCH, traits_of_search(self.question.text, memory.text, passages)) or not passages:
             return self.answer(memory)
         with events.record() as reading:
-            evidence = await read(self.question, tuple(one.passage for one in found))
+            evidence = await read(self.question, tuple(one.passage for one in passages))
         self._evidence = evidence
         more = {**_doubt("evidence", evidence), **traits_of_reading(memory.text, evidence.text, evidence.evidence)}
         believed = self._reach(READING, more, Usage.of(reading))
         return self.answer(evidence if believed else memory)
 
-    def answer(self, taken: Answer) -> Answer:
-        """The answer ``taken``, or that it is not known where it is too likely wrong."""
+    def answer(self, answer: Answer) -> Answer:
+        """The ``answer``, or that it is not known where it is too likely wrong."""
         if self.gate is None or self._last is None:
-            return taken
-        right = self._last.evidence if taken is self._evidence else self._last.memory
-        text = taken.text if right >= self.gate.sure_enough else UNKNOWN
-        return replace(taken, text=text, uncertainty=1 - right)
+            return answer
+        right = self._last.evidence if answer is self._evidence else self._last.memory
+        text = answer.text if right >= self.gate.sure_enough else UNKNOWN
+        return replace(answer, text=text, uncertainty=1 - right)
 
     def _reach(self, stage: str, more: Mapping[str, float | None] | None = None, usage: Usage | None = None) -> bool:
         """Whether to go on from this stage, where ``more`` is known beside the texts, for ``usage``."""
@@ -105,14 +105,14 @@ class Stages:
         return self.going_on
 
     def _note(self, stage: str, more: Mapping[str, float | None], usage: Usage) -> None:
-        said = [one.text if one else None for one in (self._memory, self._evidence)]
-        texts = Texts(self.question.text, *said)
-        found = {name: value for name, (when, value) in traits(texts).items() if when == stage} | dict(more)
-        self._known |= {name: value for name, value in found.items() if value is not None}
+        answers = [one.text if one else None for one in (self._memory, self._evidence)]
+        texts = Texts(self.question.text, *answers)
+        values = {name: value for name, (when, value) in traits(texts).items() if when == stage} | dict(more)
+        self._known |= {name: value for name, value in values.items() if value is not None}
         if self.gate is None:
             took = usage.model_calls, usage.prompt_tokens, usage.generated_tokens
-            gauges = tuple(events.Gauge(f"{stage}: {name}", value, *took) for name, value in found.items())
-            events.emit(events.Gauged(said[1] or said[0] or "", gauges))
+            gauges = tuple(events.Gauge(f"{stage}: {name}", value, *took) for name, value in values.items())
+            events.emit(events.Gauged(answers[1] or answers[0] or "", gauges))
 
     def _weigh(self, gate: GateSource, stage: str) -> None:
         """What the gate makes of what is known."""

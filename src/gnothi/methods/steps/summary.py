@@ -52,8 +52,8 @@ async def summarise(
     notes = [note(one) for one in solved]
     if sentences:
         notes = await gather(*(stated(reader if one.source == "passages" else model, one, chain) for one in solved))
-    shown = tuple(Passage(f"note {number}", text) for number, text in enumerate(notes, start=1))
-    prompt = ask(SUMMARISE_YES_NO if yes_no else SUMMARISE, question, shown)
+    passages = tuple(Passage(f"note {number}", text) for number, text in enumerate(notes, start=1))
+    prompt = ask(SUMMARISE_YES_NO if yes_no else SUMMARISE, question, passages)
     conclusion = await conclude(model, prompt, await model.generate(prompt, chain), short, extraction)
     events.emit(events.Summarised(question.text, tuple(notes), conclusion.rationale, conclusion.answer))
     return Conclusion(yes_or_no(conclusion.answer), conclusion.rationale) if yes_no else conclusion

@@ -55,8 +55,8 @@ def naming(question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
     A search with a question also finds what shares its other words ("occupation"), and a small model answers from that.
     """
     names = names_in(question)
-    held = [len(names.intersection(normalized(f"{one.title} {one.text}").split())) for one in passages]
-    return tuple(one for one, count in zip(passages, held, strict=True) if count == max(held))
+    counts = [len(names.intersection(normalized(f"{one.title} {one.text}").split())) for one in passages]
+    return tuple(one for one, count in zip(passages, counts, strict=True) if count == max(counts))
 
 
 def looks_one_hop(question: Question, passages: Sequence[Passage] = ()) -> bool:
@@ -74,8 +74,8 @@ def looks_one_hop(question: Question, passages: Sequence[Passage] = ()) -> bool:
     if _COMPARING.intersection(words) or _CLAUSES.intersection(words[_OPENING_WORDS:]):
         return False
     relations = len(_OF.findall(text)) + len(_POSSESSIVE.findall(text))
-    read = [f" {normalized(f'{one.title} {one.text}')} " for one in passages]
-    relations -= sum(any(f" {normalized(name)} " in one for one in read) for name in _OF_A_NAME.findall(text))
+    texts = [f" {normalized(f'{one.title} {one.text}')} " for one in passages]
+    relations -= sum(any(f" {normalized(name)} " in one for one in texts) for name in _OF_A_NAME.findall(text))
     # "What is the capital of X?" asks where the relation leads; "Where was the composer of X born?" asks for more than that.
     allowed = 1 if _COPULA.match(text) and not _PARTICIPLE.search(text) else 0
     return relations <= allowed

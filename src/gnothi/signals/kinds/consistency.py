@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from gnothi.signals.base import Continued, Read, Sampling
+from gnothi.signals.base import ComputedSignal, Continued, Sampling
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Capabilities
 
@@ -23,16 +23,12 @@ def disagreement(texts: Sequence[str]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Consistency(Read):
+class Consistency(ComputedSignal):
     sampling: Sampling = field(default_factory=Sampling)
 
     name: ClassVar[str] = "consistency"
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = 0.2  # known when 4 of 5 agree, as KEQA's alpha = 0.8
 
-    @property
-    def drawn(self) -> Sampling:
-        return self.sampling
-
-    def read(self, said: Continued) -> float:
-        return disagreement([generation.text for generation in said.samples.generations])
+    def compute(self, continued: Continued) -> float:
+        return disagreement([generation.text for generation in continued.samples.generations])

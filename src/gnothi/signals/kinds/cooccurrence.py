@@ -23,6 +23,6 @@ class Cooccurrence(FollowUp):
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = -1.0  # a pair that meets in no passage
 
-    async def ask(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:  # noqa: ARG002
-        found = all_pairs(said.greedy.text, prompt.question)
-        return -float(min(await gather(*(self.count(pair) for pair in found)))) if found else float("inf")
+    async def ask(self, model: LanguageModel, prompt: Prompt, continued: Continued) -> float:  # noqa: ARG002
+        pairs = all_pairs(continued.greedy.text, prompt.question)
+        return -float(min(await gather(*(self.count(pair) for pair in pairs)))) if pairs else float("inf")

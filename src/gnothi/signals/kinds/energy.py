@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar
 
-from gnothi.signals.base import Continued, Read
+from gnothi.signals.base import ComputedSignal, Continued
 from gnothi.types import Capabilities
 
 
@@ -21,12 +21,12 @@ def mean_energy(logsumexps: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Energy(Read):
+class Energy(ComputedSignal):
     name: ClassVar[str] = "energy"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True, energy=True)
     # Logits have another offset in every model: no threshold is usual.
     default_threshold: ClassVar[float | None] = None
 
-    def read(self, said: Continued) -> float:
-        positions = [token.logsumexp for token in said.greedy.tokens if token.logsumexp is not None]
-        return mean_energy(positions) if said.greedy.text.strip() else float("inf")
+    def compute(self, continued: Continued) -> float:
+        positions = [token.logsumexp for token in continued.greedy.tokens if token.logsumexp is not None]
+        return mean_energy(positions) if continued.greedy.text.strip() else float("inf")

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from gnothi.concurrency import gather
 from gnothi.protocols import Count, LanguageModel
-from gnothi.signals.base import Foreseen
+from gnothi.signals.base import PromptSignal
 from gnothi.signals.names import runs_of_names
 from gnothi.types import Capabilities, Prompt
 
@@ -19,7 +19,7 @@ async def mean_count(count: Count, names: Sequence[str]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityFrequency(Foreseen):
+class EntityFrequency(PromptSignal):
     """Less the mean number of passages of an index that hold a name of the question: -12 for twelve. A question without names
     is no measurement: infinity."""
 
@@ -29,7 +29,7 @@ class EntityFrequency(Foreseen):
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = None  # it depends on the index
 
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
+    async def from_prompt(self, model: LanguageModel, prompt: Prompt) -> float:  # noqa: ARG002
         """The uncertainty, without a reply."""
         names = runs_of_names(prompt.question)
         return -await mean_count(self.count, names) if names else float("inf")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.signals.base import Continued, Read, Sampling
+from gnothi.signals.base import ComputedSignal, Continued, Sampling
 from gnothi.types import Capabilities, StateSpec
 
 
@@ -38,7 +38,7 @@ def gram_uncertainty(states: NDArray[np.floating], alpha: float = 1e-3) -> float
 
 
 @dataclass(frozen=True, slots=True)
-class Gram(Read):
+class Gram(ComputedSignal):
     """U of the states of sampled continuations. Blank samples are dropped; when none is left, nothing is certain."""
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -55,15 +55,11 @@ class Gram(Read):
             raise InvalidSetting(f"setting 'signal.alpha': got {self.alpha}, expected more than 0.")
 
     @property
-    def drawn(self) -> Sampling:
-        return self.sampling
-
-    @property
     def states(self) -> tuple[StateSpec, ...]:
         return (self.state,)
 
-    def read(self, said: Continued) -> float:
-        if not said.samples.states:
+    def compute(self, continued: Continued) -> float:
+        if not continued.samples.states:
             raise InvalidInput("the model returned no hidden states, expected one for each sample.")
-        spoken = [bool(generation.text.strip()) for generation in said.samples.generations]
-        return gram_uncertainty(said.samples.states[0][spoken], self.alpha)
+        spoken = [bool(generation.text.strip()) for generation in continued.samples.generations]
+        return gram_uncertainty(continued.samples.states[0][spoken], self.alpha)

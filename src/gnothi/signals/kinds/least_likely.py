@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.signals.base import Continued, Read
+from gnothi.signals.base import ComputedSignal, Continued
 from gnothi.types import Capabilities, Generation
 
 
@@ -18,12 +18,12 @@ def least_likely(generation: Generation) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class LeastLikely(Read):
+class LeastLikely(ComputedSignal):
     """A reply is as uncertain as its weakest token, so a longer one is less certain."""
 
     name: ClassVar[str] = "least_likely"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 0.2  # θ = 0.8
 
-    def read(self, said: Continued) -> float:
-        return least_likely(said.greedy)
+    def compute(self, continued: Continued) -> float:
+        return least_likely(continued.greedy)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import ClassVar
 
-from gnothi.signals.base import Continued, Read, Sampling
+from gnothi.signals.base import ComputedSignal, Continued, Sampling
 from gnothi.signals.kinds.multi_perplexity import spoken
 from gnothi.types import Capabilities
 
@@ -29,16 +29,12 @@ def length_normalized_entropy(samples: Sequence[Sequence[float]]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class LengthNormalizedEntropy(Read):
+class LengthNormalizedEntropy(ComputedSignal):
     sampling: Sampling = field(default_factory=Sampling)
 
     name: ClassVar[str] = "ln_entropy"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 0.25
 
-    @property
-    def drawn(self) -> Sampling:
-        return self.sampling
-
-    def read(self, said: Continued) -> float:
-        return length_normalized_entropy(spoken(said.samples.generations))
+    def compute(self, continued: Continued) -> float:
+        return length_normalized_entropy(spoken(continued.samples.generations))

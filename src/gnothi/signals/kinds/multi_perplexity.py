@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import ClassVar
 
-from gnothi.signals.base import Continued, Read, Sampling
+from gnothi.signals.base import ComputedSignal, Continued, Sampling
 from gnothi.signals.kinds.perplexity import perplexity
 from gnothi.types import Capabilities, Generation
 
@@ -25,16 +25,12 @@ def spoken(generations: Sequence[Generation]) -> list[list[float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class MultiPerplexity(Read):
+class MultiPerplexity(ComputedSignal):
     sampling: Sampling = field(default_factory=Sampling)
 
     name: ClassVar[str] = "multi_perplexity"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 1.3
 
-    @property
-    def drawn(self) -> Sampling:
-        return self.sampling
-
-    def read(self, said: Continued) -> float:
-        return mean_perplexity(spoken(said.samples.generations))
+    def compute(self, continued: Continued) -> float:
+        return mean_perplexity(spoken(continued.samples.generations))

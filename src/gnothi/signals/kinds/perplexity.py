@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnothi.signals.base import Continued, Read
+from gnothi.signals.base import ComputedSignal, Continued
 from gnothi.types import Capabilities, Generation
 
 
@@ -27,16 +27,16 @@ def generation_perplexity(generation: Generation) -> float:
 
 
 def mean_probability(generation: Generation) -> float:
-    """The geometric mean of the token probabilities, in [0, 1]; 0 where nothing was said, or without log-probabilities."""
-    found = generation_perplexity(generation)
-    return 0.0 if math.isinf(found) else 1.0 / found
+    """The geometric mean of the token probabilities, in [0, 1]; 0 for a blank text, or without log-probabilities."""
+    value = generation_perplexity(generation)
+    return 0.0 if math.isinf(value) else 1.0 / value
 
 
 @dataclass(frozen=True, slots=True)
-class Perplexity(Read):
+class Perplexity(ComputedSignal):
     name: ClassVar[str] = "perplexity"
     needs: ClassVar[Capabilities] = Capabilities(logprobs=True)
     default_threshold: ClassVar[float | None] = 1.2
 
-    def read(self, said: Continued) -> float:
-        return generation_perplexity(said.greedy)
+    def compute(self, continued: Continued) -> float:
+        return generation_perplexity(continued.greedy)

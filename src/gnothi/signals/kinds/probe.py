@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Foreseen
-from gnothi.signals.probe import Probe, put
+from gnothi.signals.base import PromptSignal
+from gnothi.signals.probe import Probe, as_task
 from gnothi.types import Capabilities, Prompt
 
 
 @dataclass(frozen=True, slots=True)
-class StateProbe(Foreseen):
+class StateProbe(PromptSignal):
     """By the state of a prompt before the reply. A probe with a ``task`` of its own asks about the whole question, with the
     passages of the prompt: a chain of thought begun so far plays no part."""
 
@@ -28,8 +28,8 @@ class StateProbe(Foreseen):
     needs: ClassVar[Capabilities] = Capabilities(hidden_states=True)
     default_threshold: ClassVar[float | None] = 0.5
 
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
+    async def from_prompt(self, model: LanguageModel, prompt: Prompt) -> float:
         """The uncertainty, without a reply."""
-        asked = put(prompt, self.probe.task)
-        found = await model.states(asked, self.probe.states)
-        return self.probe.wrong_by_state(np.concatenate(found.states))
+        question = as_task(prompt, self.probe.task)
+        reading = await model.states(question, self.probe.states)
+        return self.probe.wrong_by_state(np.concatenate(reading.states))

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from gnothi.prompts.sets import shipped
 from gnothi.protocols import LanguageModel
-from gnothi.signals.base import Foreseen
+from gnothi.signals.base import PromptSignal
 from gnothi.types import Capabilities, Prompt
 
 KNOW = shipped()["know"]
@@ -27,19 +27,19 @@ def probability_of_yes(affirmative: float, negative: float) -> float:
     return 1.0 / (1.0 + math.exp(difference)) if difference < 700 else 0.0
 
 
-def asked_whether_known(prompt: Prompt) -> Prompt:
+def know_prompt(prompt: Prompt) -> Prompt:
     """The prompt's question, with its passages, as a question whether the model knows the answer."""
     return Prompt(KNOW, prompt.question, prompt.passages, prompt.choices)
 
 
 @dataclass(frozen=True, slots=True)
-class SelfReport(Foreseen):
+class SelfReport(PromptSignal):
     """1 - P("Yes"), by scoring the first words of both replies."""
 
     name: ClassVar[str] = "self_report"
     needs: ClassVar[Capabilities] = Capabilities(scoring=True)
     default_threshold: ClassVar[float | None] = 0.5
 
-    async def foresee(self, model: LanguageModel, prompt: Prompt) -> float:
-        affirmative, negative = await model.score(asked_whether_known(prompt), (AFFIRMATIVE, NEGATIVE))
+    async def from_prompt(self, model: LanguageModel, prompt: Prompt) -> float:
+        affirmative, negative = await model.score(know_prompt(prompt), (AFFIRMATIVE, NEGATIVE))
         return 1.0 - probability_of_yes(affirmative.logprob, negative.logprob)

@@ -31,8 +31,8 @@ def semantic_entropy(groups: Sequence[int], logprobs: Sequence[float] | None = N
         return float("inf")
     weights = np.ones(len(groups)) if logprobs is None else np.exp(np.asarray(logprobs) - max(logprobs))
     shares = np.bincount(np.asarray(groups), weights) / weights.sum()
-    found = shares[shares > 0]
-    return float(-(found * np.log(found)).sum()) + 0.0
+    shares = shares[shares > 0]
+    return float(-(shares * np.log(shares)).sum()) + 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,8 @@ class SemanticEntropy(FollowUp):
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = 0.7  # about two meanings, equally likely; a guess
 
-    @property
-    def drawn(self) -> Sampling:
-        return self.sampling
-
-    async def ask(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:
-        samples = said.samples.generations
+    async def ask(self, model: LanguageModel, prompt: Prompt, continued: Continued) -> float:
+        samples = continued.samples.generations
         if all(says_nothing(one.text) for one in samples):
             return float("inf")
         firsts: list[str] = []
@@ -63,26 +59,26 @@ class SemanticEntropy(FollowUp):
                 continue
             same = []
             for n, first in enumerate(firsts):
-                if (first, text) not in said.found:
-                    said.found[first, text] = await self._same(model, prompt.question, first, text)
-                same += [n] if said.found[first, text] else []
+                if (first, text) not in continued.verdicts:
+                    continued.verdicts[first, text] = await self._same(model, prompt.question, first, text)
+                same += [n] if continued.verdicts[first, text] else []
             group_of[form] = same[0] if same else len(firsts)
             firsts += [] if same else [text]
         return semantic_entropy([group_of[normalized(one.text.strip())] for one in samples], _likelihoods(model, samples))
 
-    async def _same(self, model: LanguageModel, question: str, one: str, other: str) -> bool:
-        if not (normalized(one) and normalized(other)):
+    async def _same(self, model: LanguageModel, question: str, first: str, second: str) -> bool:
+        if not (normalized(first) and normalized(second)):
             return False
         if self.entailment is not None:
-            return all(await self.entailment.entail([(f"{question} {a}", f"{question} {b}") for a, b in _ways(one, other)]))
-        for way in _ways(one, other):
+            return all(await self.entailment.entail([(f"{question} {a}", f"{question} {b}") for a, b in _ways(first, second)]))
+        for way in _ways(first, second):
             if not await says_yes(model, Prompt(SAME, question, choices=way)):
                 return False
         return True
 
 
-def _ways(one: str, other: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (one, other), (other, one)
+def _ways(first: str, second: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (first, second), (second, first)
 
 
 def _likelihoods(model: LanguageModel, samples: Sequence[Generation]) -> list[float] | None:

@@ -33,11 +33,11 @@ _RANGE = re.compile(r"\d\s*%?\s*(-|–|—|to|or|and)\s*[\d.]")
 def stated(reply: str) -> float | None:
     """The probability in [0, 1] that a reply states: "85 %", "85", "85/100", "0.85", ".85". Percent signs go before other
     numbers. None without one, for several that differ or a range, and for one outside of the range."""
-    found = [(sign, float(digits.replace(",", ".")), digits, unit) for sign, digits, unit in _NUMBER.findall(reply)]
-    found = [one for one in found if one[3]] or found
+    numbers = [(sign, float(digits.replace(",", ".")), digits, unit) for sign, digits, unit in _NUMBER.findall(reply)]
+    numbers = [one for one in numbers if one[3]] or numbers
     if _RANGE.search(reply):
         return None
-    values = {_share(*one) for one in found}
+    values = {_share(*one) for one in numbers}
     return values.pop() if len(values) == 1 else None
 
 
@@ -56,11 +56,11 @@ class Verbalised(FollowUp):
     needs: ClassVar[Capabilities] = Capabilities()
     default_threshold: ClassVar[float | None] = 0.5
 
-    async def ask(self, model: LanguageModel, prompt: Prompt, said: Continued) -> float:
-        answer = f"{prompt.answer_so_far} {said.greedy.text}".strip()
+    async def ask(self, model: LanguageModel, prompt: Prompt, continued: Continued) -> float:
+        answer = f"{prompt.answer_so_far} {continued.greedy.text}".strip()
         taught = model.profile.tasks
         if not answer or (taught is not None and CONFIDENCE.name not in taught):
             return float("inf")
-        asked = Prompt(CONFIDENCE, f"{prompt.question}\nProposed answer: {answer}", prompt.passages, prompt.choices)
-        probability = stated((await model.generate(asked, _REPLY)).text)
+        request = Prompt(CONFIDENCE, f"{prompt.question}\nProposed answer: {answer}", prompt.passages, prompt.choices)
+        probability = stated((await model.generate(request, _REPLY)).text)
         return float("inf") if probability is None else 1.0 - probability

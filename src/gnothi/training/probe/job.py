@@ -24,7 +24,7 @@ from gnothi.models.identity import identify
 from gnothi.protocols import LanguageModel
 from gnothi.runs.rows import significant
 from gnothi.session.watch import Watch
-from gnothi.signals.probe import put
+from gnothi.signals.probe import as_task
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
 from gnothi.stats.auroc import auroc, auroc_interval
@@ -145,7 +145,7 @@ async def examine(question: Question, model: LanguageModel, settings: ProbeSetti
 
 
 async def _state(model: LanguageModel, prompt: Prompt, view: View) -> NDArray[np.float32]:
-    (state,) = (await model.states(put(prompt, TASKS[view.prompt]), [_spec(view)])).states
+    (state,) = (await model.states(as_task(prompt, TASKS[view.prompt]), [_spec(view)])).states
     return state
 
 
