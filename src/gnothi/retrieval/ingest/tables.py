@@ -114,9 +114,9 @@ class Table:
         self._spanning = {}
         while column < MOST_COLUMNS:
             if column in above:
-                left, placed = above[column]
-                if left > 1:
-                    self._spanning[column] = (left - 1, placed)
+                rows_left, placed = above[column]
+                if rows_left > 1:
+                    self._spanning[column] = (rows_left - 1, placed)
             elif cell := next(waiting, None):
                 columns = min(max(cell.columns, 1), MOST_COLUMNS - column)
                 placed = _Placed(collapse(cell.text), column, columns, cell.head)
