@@ -23,7 +23,7 @@ from gnothi.training.reader.stages import Format, ReaderTraining, assess, train
 from gnothi.types import Decoding, Passage, Prompt, Question
 from tests.messages import refused
 from tests.training import launched
-from tests.training.heard import Heard
+from tests.training.recording import RecordingWatch
 from tests.training.launched import killed_three_times
 
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -86,15 +86,15 @@ def test_prompt_and_answer_as_tokens() -> None:
 )
 def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderTraining) -> None:
     pytest.importorskip("trl")
-    watch = Heard()
+    watch = RecordingWatch()
     header = train(tmp_path, ORIGIN, examples(), settings, watch=watch)
     assert header == json.loads((tmp_path / HEADER).read_text())
-    heard = watch.lines
-    assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
-    assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
-    assert [line["step"] for line in heard if "score" in line] == [0, 2, 4, 6]
+    metrics = watch.lines
+    assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in metrics if "score" in line] == [0, 2, 4, 6]
     assert header["after"]["validation_loss"] < header["before"]["validation_loss"]
-    best = next(line for line in heard if "score" in line and line["step"] == header["best_step"])
+    best = next(line for line in metrics if "score" in line and line["step"] == header["best_step"])
     assert header["after"]["validation_loss"] == pytest.approx(best["validation_loss"], abs=1e-3)
     assert train(tmp_path, ORIGIN, examples(), settings) == header
     declared = json.loads((tmp_path / "gnothi.json").read_text())

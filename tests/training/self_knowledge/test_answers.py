@@ -132,7 +132,7 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
         asyncio.run(collecting.collect(sampling(collecting.by_name, Scripted(script), AnswerSettings(n=2))))
         found = collecting.finish()
         assert not collecting.missing
-    assert [(one.asked, one.acc_rate) for one in found] == [
+    assert [(one.training_question, one.acc_rate) for one in found] == [
         (TrainingQuestion(QUESTION), 0),
         (TrainingQuestion(QUESTION, HOLDING[0]), 1),
         (TrainingQuestion(QUESTION, OTHERS[0]), 0),

@@ -25,7 +25,7 @@ from gnothi.types import Question
 from tests.messages import refused
 from tests.ports import held_port
 from tests.training import launched
-from tests.training.heard import Heard
+from tests.training.recording import RecordingWatch
 from tests.training.launched import killed_three_times
 
 ROOT = Path(__file__).parents[3]
@@ -100,14 +100,14 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     from gnothi.models import load_model
     from gnothi.types import Decoding
 
-    watch = Heard()
+    watch = RecordingWatch()
     header = train(tmp_path, ORIGIN, asked(), settings, Correctness(), watch)
     assert header == json.loads((tmp_path / HEADER).read_text())
-    heard = watch.lines
-    assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
-    assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
-    assert [line["step"] for line in heard if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
-    assert [line["step"] for line in heard if "validation_reward" in line] == [0, 2, 4, 6]
+    metrics = watch.lines
+    assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in metrics if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
+    assert [line["step"] for line in metrics if "validation_reward" in line] == [0, 2, 4, 6]
     assert train(tmp_path, ORIGIN, asked(), settings, Correctness()) == header
     model = load_model(str(tmp_path))
     assert model.profile.thresholds["self_report"] == header["threshold"]
