@@ -66,7 +66,7 @@ Figures = dict[str, Any]
 
 class TrackedFigures(NamedTuple):
     """Figures of a trainer that are kept: those of training steps, and those of validations, of which ``best`` (the higher the
-    better) decides which checkpoint is best. ``panels`` are drawn; ``progress``: figures beside the progress, and their names."""
+    better) decides which checkpoint is best. ``panels`` are drawn; ``progress``: figures beside the progress, with names."""
 
     best: str
     training: Sequence[str]

@@ -23,8 +23,8 @@ from gnothi.training.reader.stages import Format, ReaderTraining, assess, train
 from gnothi.types import Decoding, Passage, Prompt, Question
 from tests.messages import refused
 from tests.training import launched
-from tests.training.recording import RecordingWatch
 from tests.training.launched import killed_three_times
+from tests.training.recording import RecordingWatch
 
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
 QUICK = ReaderTraining(steps=6, batch=8, learning_rate=3e-3, evaluate_every=2)

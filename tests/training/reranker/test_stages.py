@@ -16,8 +16,8 @@ from gnothi.training.reranker.pairs import Example, TrainingSettings
 from gnothi.training.reranker.stages import assess, ordered, train
 from tests.retrieval.cross_encoders import causal, classifier
 from tests.training import launched
-from tests.training.recording import RecordingWatch
 from tests.training.launched import assert_same, command_killed_and_undisturbed
+from tests.training.recording import RecordingWatch
 
 EXAMPLES = [
     Example(f"q{number}", f"where is w{number}", (f"w{number} is the city",), tuple(f"w{number + k} is" for k in range(1, 4)))

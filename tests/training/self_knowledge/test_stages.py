@@ -25,8 +25,8 @@ from gnothi.types import Question
 from tests.messages import refused
 from tests.ports import held_port
 from tests.training import launched
-from tests.training.recording import RecordingWatch
 from tests.training.launched import killed_three_times
+from tests.training.recording import RecordingWatch
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
