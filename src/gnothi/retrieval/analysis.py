@@ -116,7 +116,7 @@ def unpacked(stored: bytes | str | None) -> Metadata:
 
 
 def among(index: tantivy.Index, matching: tantivy.Query, filters: Filters) -> tantivy.Query:
-    """What is asked, of passages that pass all filters; scores stay what they are."""
+    """The query, restricted to passages that pass all filters; scores stay what they are."""
     clauses = [(tantivy.Occur.Must, matching)]
     for condition in filters:
         spans = tantivy.Query.boolean_query([(tantivy.Occur.Should, _span(index, *span)) for span in condition.spans])

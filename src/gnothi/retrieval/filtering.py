@@ -1,4 +1,4 @@
-"""Searching among the passages alone that filters let through: who can, who cannot, and what is told where nothing is found."""
+"""Searching among the passages alone that filters let through: who can, who cannot, and the notice where nothing is found."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def filtered(retriever: Retriever, filters: Filters) -> Retriever:
 
 
 async def check_keys(retriever: Retriever, filters: Filters) -> None:
-    """Raises InvalidSetting for a key that no passage has, where the retriever tells which there are."""
+    """Raises InvalidSetting for a key that no passage has, where the retriever can list its keys."""
     list_keys = getattr(retriever, "keys", None)
     known = await list_keys() if list_keys is not None and filters else None
     if known is not None and (lacking := [one.key for one in filters if one.key not in known]):

@@ -205,7 +205,7 @@ _PROBE_BYTES = 1 << 20
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Failures to write inside the block as IndexUnavailable, a full disk told from others."""
+    """Failures to write inside the block as IndexUnavailable, a full disk distinguished from others."""
     try:
         yield
     except GnothiError:

@@ -48,7 +48,7 @@ _ENGLISH = {"the", "of", "and", "in", "to", "a", "is", "was", "for", "that"}
 _LEAST_WORDS = 5
 """Of a passage whose language can be guessed."""
 _LEAST, _DOUBTED = 3, 0.5
-"""Passages of another language, and their share of those looked at, from which on it is told."""
+"""Passages of another language, and their share of those looked at, from which on a notice is given."""
 _NO_LANGUAGE = ("zxx", "und", "mul")
 """Codes of ISO 639 for text in none, an unknown one, or several."""
 
@@ -69,7 +69,7 @@ class Sample:
         self._count += 1
 
     def doubt(self, language: str) -> str:
-        """What to tell the user; empty where nothing is to be told."""
+        """A notice for the user; empty where there is none."""
         latin = [text for text in self._texts if len(_LATIN.findall(text)) >= max(_LEAST_WORDS, len(text.split()) / 2)]
         # Most indexes are English, and the guesser takes a second to open.
         open_to_doubt = [text for text in latin if language != DEFAULT or not _seems_english(text)]

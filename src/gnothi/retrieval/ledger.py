@@ -315,7 +315,7 @@ class FolderLedger(Ledger):
         self._changed.clear()
 
     def recover_from(self, begun: Path) -> None:
-        """``recover`` by what the file ``begun`` tells, of which ``save`` leaves the orphans."""
+        """``recover`` from the file ``begun``. ``save`` leaves the orphans in it."""
         with self._errors():
             saved = read_begun(begun)
         self._begun = begun

@@ -30,7 +30,7 @@ class LeftOut:
 
 
 def read(folder: Path) -> list[LeftOut]:
-    """Those of the builds so far, in order of their names; none where nothing tells."""
+    """Those of the builds so far, in order of their names; none where there is no such file."""
     try:
         raw = json.loads(regular(folder / FILE).read_bytes())
         return [LeftOut(str(path), str(reason), bool(unreadable), bool(was_read)) for path, reason, unreadable, was_read in raw]

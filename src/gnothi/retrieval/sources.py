@@ -360,7 +360,7 @@ class SourceReader(ABC, Generic[R]):
             self._again.remove(entry.key)
             source = file(from_plain(entry.path), from_plain(entry.root), self.formats)
             if isinstance(source, SourceFile):
-                with suppress(Unreadable, MissingDependency):  # told when it was met, or of another folder
+                with suppress(Unreadable, MissingDependency):  # reported when it was met, or of another folder
                     self._try(source, self._known(source))
 
     # --- how reading is done ----------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Traced(_Wrapper[Retriever]):
         return counter(self._wrapped, filters)
 
     async def keys(self) -> Sequence[str] | None:
-        """Of the metadata of all passages; None where nobody tells."""
+        """Of the metadata of all passages; None where they are unknown."""
         list_keys = getattr(self._wrapped, "keys", None)
         return None if list_keys is None else await list_keys()
 

@@ -130,7 +130,7 @@ def train(
 
 
 def _crossfit(labelled: Sequence[Labelled], strength: float) -> float:
-    """Share of questions whose label a classifier tells that saw the other folds."""
+    """Share of questions whose label is predicted right by a classifier that saw the other folds."""
     right = 0
     for fold in range(FOLDS):
         held, rest = labelled[fold::FOLDS], [one for place, one in enumerate(labelled) if place % FOLDS != fold]

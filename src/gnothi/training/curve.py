@@ -72,7 +72,7 @@ class TrackedFigures(NamedTuple):
     training: Sequence[str]
     validation: Sequence[str]
     panels: Sequence[Panel] = ()
-    told: Sequence[tuple[str, str]] = ()
+    progress: Sequence[tuple[str, str]] = ()
 
 
 class Curve:
@@ -166,6 +166,6 @@ class Curve:
         return self.out / CHECKPOINTS / f"checkpoint-{self.best_step}"
 
     def header(self, keys: Sequence[str]) -> Figures:
-        """What every training says of itself: steps, the best of them, and these figures before the first."""
+        """Figures of every training: steps, the best of them, and these figures before the first."""
         before = next(({key: line[key] for key in keys} for line in self.lines if line["step"] == 0), None)
         return {"steps": max(line["step"] for line in self.lines), "best_step": self.best_step, "before": before}

@@ -208,7 +208,7 @@ class Staged(Trainable[C], Generic[C, Row]):
         if not self.job.collect_only and processes.leads() and read_header(self.job.out) is None:
             need = self.memory()
             if need is not None:
-                memory.tell(need, watch)
+                memory.report(need, watch)
 
     def memory(self) -> memory.Memory | None:
         """What the training will hold, None where that is not known."""
@@ -243,7 +243,7 @@ class Staged(Trainable[C], Generic[C, Row]):
 
     @abstractmethod
     def train(self, examples: Sequence[Row], watch: Watch) -> dict[str, Any]:
-        """What the training says of itself at its end."""
+        """Figures of the training, at its end."""
 
 
 # --- words ---------------------------------------------------------------------------------------------------------

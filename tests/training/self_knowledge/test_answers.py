@@ -145,11 +145,11 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
 
 
 def test_a_question_is_validated_with_all_its_sentences_or_not_at_all() -> None:
-    asked = [
+    examples = [
         Familiar(Question(str(number), "Who?", ("x",)), ("x",), (number % 2 == 0,), sentence)
         for number in range(20)
         for sentence in (None, *HOLDING[:2])
     ]
-    training, validation = split(asked, TrainingSettings())
+    training, validation = split(examples, TrainingSettings())
     assert len(training) + len(validation) == 60
     assert not {one.question.id for one in training} & {one.question.id for one in validation}

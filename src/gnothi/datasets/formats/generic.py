@@ -81,11 +81,11 @@ def _answers(record: Record) -> tuple[str, ...]:
 
 def _options(record: Record) -> dict[str, str]:
     """Columns that are the choices: A, B ... or option_a, option_b ..., in this order."""
-    letters_of = {match[1]: key for key in record.data if (match := _OPTION.fullmatch(key.lower()))}
-    letters = "abcdefgh"[: len(letters_of)]
-    if len(letters_of) < 2 or sorted(letters_of) != list(letters):
+    keys = {match[1]: key for key in record.data if (match := _OPTION.fullmatch(key.lower()))}
+    letters = "abcdefgh"[: len(keys)]
+    if len(keys) < 2 or sorted(keys) != list(letters):
         return {}
-    texts = {letters_of[letter]: record.data[letters_of[letter]] for letter in letters}
+    texts = {keys[letter]: record.data[keys[letter]] for letter in letters}
     return {key: str(text).strip() for key, text in texts.items() if text is not None and str(text).strip()}
 
 

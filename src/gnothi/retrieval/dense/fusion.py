@@ -64,7 +64,7 @@ class Hybrid:
         return counter(self._by_words, filters)
 
     async def keys(self) -> Sequence[str] | None:
-        """Of the metadata of all passages; None where nobody tells."""
+        """Of the metadata of all passages; None where they are unknown."""
         list_keys = getattr(self._by_words, "keys", None)
         return None if list_keys is None else await list_keys()
 

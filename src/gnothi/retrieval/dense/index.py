@@ -65,7 +65,7 @@ class Neighbours:
 
     @staticmethod
     def build(store: Store, on_progress: Callable[[int, int, int], None]) -> None:
-        """Bring the store's graph up to its vectors, where they are many; ``on_progress`` is told how many it holds, of how
+        """Bring the store's graph up to its vectors, where they are many; ``on_progress`` gets how many it holds, of how
         many, and how many came now."""
         vectors, file = store.vectors(), _file(store.folder, store.manifest)
         if len(vectors) <= EXACT:

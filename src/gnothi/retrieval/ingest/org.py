@@ -79,7 +79,7 @@ def _read(path: Path, outline: Outline) -> Iterator[Line]:
 
 
 def _setting(name: str, value: str, outline: Outline) -> str:
-    """Keeps what is said of the document; a caption is given back."""
+    """Keeps the document's metadata; returns a caption."""
     if name == "title":
         outline.document = value
     elif name in ("author", "date") and (text := day(value.strip("<>[]")) if name == "date" else value):

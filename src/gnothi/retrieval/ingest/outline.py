@@ -1,4 +1,4 @@
-"""Where a reader is in a document: its headings, and what every passage of it is told."""
+"""Where a reader is in a document: its headings, and the metadata of all its passages."""
 
 from __future__ import annotations
 

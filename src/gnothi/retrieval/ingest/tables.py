@@ -51,7 +51,7 @@ _Row = list[_Placed]
 
 
 class Table:
-    """Takes rows one by one and says each as soon as it is clear which are heads.
+    """Takes rows one by one and gives the text of each as soon as it is clear which are heads.
 
     ``heads`` is the number of rows of heads, None where only the cells may tell; then, where none is marked, the first row is
     taken for heads if it looks like that. ``spreadsheet``: rows are rows, however few or long, and mostly have heads.

@@ -90,7 +90,7 @@ class Table(Place):
             raise self.refused(error) from None
 
     def _store(self) -> dict[str, str] | None:
-        """What LanceDB is told of an object store beside what it finds in the environment."""
+        """Options of an object store for LanceDB, beside what it finds in the environment."""
         if self.folder is not None:
             return None
         options = {"endpoint": self.endpoint, "region": self.region}

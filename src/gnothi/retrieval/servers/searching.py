@@ -67,7 +67,7 @@ class Place:
     noun: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
-        """Raises InvalidSetting, also where vectors are searched and nobody says what makes them of questions."""
+        """Raises InvalidSetting, also where vectors are searched and there is no encoder for questions."""
         for name in (self.noun, "id", "text"):
             if not getattr(self, name).strip(". "):
                 raise InvalidSetting(f"setting {name!r} of the index: got {getattr(self, name)!r}, expected a name.")
@@ -153,7 +153,7 @@ def check_weights(notes: Mapping[str, Any], name: str, encoder: str) -> None:
         )
 
 
-# Several servers asked side by side, and one ranking of what they find.
+# Searches on several servers side by side, and one ranking of their passages.
 
 _K = 60  # Cormack, Clarke and Buettcher (2009), section 2
 Results = Sequence[ScoredPassage]
@@ -296,6 +296,6 @@ def searcher(
 
 
 def all_contents(contents: Iterable[str]) -> str:
-    """What changes with the content of any; empty where one of them does not tell."""
+    """What changes with the content of any; empty where one of them is unknown."""
     known = list(contents)
     return "+".join(known) if all(known) else ""

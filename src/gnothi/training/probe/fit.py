@@ -116,7 +116,7 @@ def fit_wording(texts: Sequence[str], labels: Mask) -> WordFit:
 
 
 def held_out(labels: Mask, fit: Callable[[Rows], Callable[[Rows], Floats]]) -> Floats:
-    """What each example is told by a fit that has not seen it: ``fit`` takes rows and gives what tells of others."""
+    """Predictions for each example by a fit that has not seen it: ``fit`` takes rows and gives what predicts others."""
     fold = folds_of(labels, seed=1)
     predictions = np.empty(len(labels))
     for held in range(FOLDS):
@@ -126,7 +126,7 @@ def held_out(labels: Mask, fit: Callable[[Rows], Callable[[Rows], Floats]]) -> F
 
 
 def log_loss(predictions: Floats, labels: Mask) -> float:
-    """Mean -ln of what was told for what is so, in nats."""
+    """Mean -ln of the predicted probability of the label, in nats."""
     return float(-np.log(np.clip(np.where(labels, predictions, 1 - predictions), 1e-12, None)).mean())
 
 

@@ -254,7 +254,7 @@ def learn(lines: Sequence[Line], settings: ProbeSettings) -> Learnt:
     uncertain = settings.target == "uncertainty"
 
     def labels(rows: Rows) -> Mask:
-        """What is to be told of these questions, judged by them alone."""
+        """The labels of these questions, judged by them alone."""
         return uncertainties[rows] > best_split(uncertainties[rows]) if uncertain else wrong[rows]
 
     def by_states(rows: Rows) -> Callable[[Rows], Floats]:

@@ -1,4 +1,4 @@
-"""The model that is trained: its prompts as tokens, and what it says to validation questions at any moment."""
+"""The model that is trained: its prompts as tokens, and its replies to validation questions at any moment."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """What a model said to each question (greedily), and its P("Yes") among Yes and No."""
+    """A model's reply to each question (greedily), and its P("Yes") among Yes and No."""
 
     texts: list[str]
     yes: list[float]
