@@ -74,8 +74,8 @@ def build(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
     """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to, or into what
-    ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and is in the report. What was read from files that are
-    gone from the sources leaves the index, unless ``keep_missing``; what was read elsewhere stays.
+    ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and reported. What was read from files that are gone
+    from the sources leaves the index, unless ``keep_missing``; what was read elsewhere stays.
 
     ``words`` is the length of a passage, 0 for never cutting. ``text_key``, ``title_key`` and ``id_key`` name the keys of
     records; empty, they are found by each file's first record. ``language`` is that of Latin words, of

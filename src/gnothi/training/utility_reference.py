@@ -86,18 +86,18 @@ async def judge(question: Question, model: LanguageModel, retriever: Retriever, 
 
     Alone: with the passage against without any. Accumulating: with it added to the helpful ones before it, against these.
     """
-    found = [scored.passage for scored in await retriever.search(question.text, settings.k)]
+    candidates = [scored.passage for scored in await retriever.search(question.text, settings.k)]
 
     async def correctness(*passages: Passage) -> float:
         return f1(await _answer(question, passages, model, settings), question.answers)
 
     if not settings.accumulates(question):
-        before, *after = await gather(correctness(), *(correctness(passage) for passage in found))
-        return [Judged(passage, before, value) for passage, value in zip(found, after, strict=True)]
+        before, *after = await gather(correctness(), *(correctness(passage) for passage in candidates))
+        return [Judged(passage, before, value) for passage, value in zip(candidates, after, strict=True)]
     judged: list[Judged] = []
     helpful: tuple[Passage, ...] = ()
     before = await correctness()
-    for passage in found:
+    for passage in candidates:
         judged.append(Judged(passage, before, await correctness(*helpful, passage)))
         if judged[-1].label > 0:
             helpful, before = (*helpful, passage), judged[-1].after

@@ -99,8 +99,8 @@ def test_docx_text_boxes_are_read_once(tmp_path: Path) -> None:
 
 
 def test_docx_merged_heads_and_cells(tmp_path: Path) -> None:
-    def cell(text: str, titled_texts: str = "") -> str:
-        return f"<w:tc><w:tcPr>{titled_texts}</w:tcPr>{w_p(text)}</w:tc>"
+    def cell(text: str, properties: str = "") -> str:
+        return f"<w:tc><w:tcPr>{properties}</w:tcPr>{w_p(text)}</w:tc>"
 
     both, above, below = '<w:gridSpan w:val="2"/>', '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
     rows = [

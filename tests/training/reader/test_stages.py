@@ -148,14 +148,14 @@ def test_sequence_to_sequence(tmp_path: Path, kind: str) -> None:
     assert header["questions"]["too_long"] == (kind == "bart")
     assert header["after"]["validation_loss"] < 0.5 * header["before"]["validation_loss"]
 
-    async def said() -> str:
+    async def generate_text() -> str:
         model = load_model(str(tmp_path / "out"), ModelSettings(renderer="tagged"))
         try:
             return (await model.generate(material[1].prompt, Decoding(max_tokens=6))).text
         finally:
             await model.aclose()
 
-    reply = asyncio.run(said()).split()
+    reply = asyncio.run(generate_text()).split()
     assert set(reply) <= {"w3", "w4"}
     if kind == "t5":  # so little training does not teach a random BART where a word stands
         assert reply == ["w3", "w4"]

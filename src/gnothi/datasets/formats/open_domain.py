@@ -233,12 +233,12 @@ def is_squad(first: Mapping[str, Any]) -> bool:
 )
 def squad(record: Record) -> Question:
     """``metadata`` holds the article's title; of SQuAD 2.0 also whether the question is ``answerable``."""
-    given = record.data.get("answers")
-    hub = _is_hub(given)
+    value = record.data.get("answers")
+    hub = _is_hub(value)
     if not hub and (
-        not isinstance(given, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in given)
+        not isinstance(value, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in value)
     ):
-        raise record.invalid(f"answers = {given!r:.60}", "a list of answers, each with its text")
+        raise record.invalid(f"answers = {value!r:.60}", "a list of answers, each with its text")
     answers = record.answers("answers")
     title = record.data.get("title")
     answerable = not record.data["is_impossible"] if "is_impossible" in record.data else False if hub and not answers else None

@@ -338,22 +338,22 @@ class TrainableProbe(Trainable[Findings]):
         return Trained(self.job.out, figures["failures"], figures)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
-        made = trained.figures
-        target, chosen = made["target"], made["chosen"].get("probe")
+        figures = trained.figures
+        target, chosen = figures["target"], figures["chosen"].get("probe")
         target_name = "wrong answers" if target["name"] == "correctness" else f"{target['signal']} above {target['split']:g}"
         rows = [
-            ("questions", f"{made['questions']:,}{failures(trained)}: {made['wrong']:,} answered wrongly from memory"),
+            ("questions", f"{figures['questions']:,}{failures(trained)}: {figures['wrong']:,} answered wrongly from memory"),
             ("learnt", target_name),
         ]
         if chosen is not None:
             prompt, layer, site = chosen["view"].split()
             rows.append(("reads", f"the last state of the prompt {prompt!r}, layer {layer}, {site}; ridge {chosen['ridge']:g}"))
-        about = f"AUROC for wrong answers ({made['folds']} folds), threshold; tokens beyond the answer, read + written:"
+        about = f"AUROC for wrong answers ({figures['folds']} folds), threshold; tokens beyond the answer, read + written:"
         rows.append(("held out", about))
-        for name, figures in made["held_out"].items():
-            cost = made["cost"][name]
+        for name, method_figures in figures["held_out"].items():
+            cost = figures["cost"][name]
             tokens = f"{cost['prompt_tokens']:.1f} + {cost['generated_tokens']:.1f}"
-            rows.append((f"  {name}", f"{_area(figures)}, {figures['threshold']:.3g}; {tokens}"))
+            rows.append((f"  {name}", f"{_area(method_figures)}, {method_figures['threshold']:.3g}; {tokens}"))
         return rows
 
 

@@ -41,7 +41,7 @@ async def find(questions: Sequence[Question], retriever: Retriever, count: int, 
         }
         return choose(question, list(alone.values()), count)
 
-    return dict(zip((question.id for question in questions), await gather(*map(sentences_about, questions)), strict=True))
+    return dict(zip((one.id for one in questions), await gather(*map(sentences_about, questions)), strict=True))
 
 
 def choose(question: Question, sentences: Sequence[Passage], count: int) -> tuple[Passage, ...]:
@@ -139,9 +139,9 @@ class Answers(Collecting):
     ) -> None:
         """``sentences`` by question id: the question is asked after each of them, too. Raises as ``Collecting``."""
         self.require_usable(questions)
-        shown_sentences = sentences or {}
+        by_question = sentences or {}
         self.training_questions = [
-            TrainingQuestion(question, one) for question in questions for one in (None, *shown_sentences.get(question.id, ()))
+            TrainingQuestion(question, one) for question in questions for one in (None, *by_question.get(question.id, ()))
         ]
         self.by_name = {item.name: item for item in self.training_questions}
         super().__init__(out, [replace(item.question, id=item.name) for item in self.training_questions], config)
