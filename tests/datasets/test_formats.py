@@ -58,7 +58,7 @@ TRUTHFULQA: Item = {
 }  # fmt: skip
 
 
-def asked(qid: str, **answer: Any) -> Item:
+def iirc_item(qid: str, **answer: Any) -> Item:
     return {"qid": qid, "question": f"Question {qid}?", "answer": answer, "context": [], "question_links": ["town"]}
 
 
@@ -157,11 +157,11 @@ READ: list[tuple[str, Any, str, list[Question]]] = [
     (
         "dev.json",
         of_iirc(
-            asked("q1", type="span", answer_spans=[{"text": "the sea ", "passage": "town"}, {"text": "a bay"}]),
-            asked("q2", type="value", answer_value="53", answer_unit="years"),
-            asked("q3", type="binary", answer_value="no"),
-            asked("q4", type="none"),
-            asked("q5", type="bad"),
+            iirc_item("q1", type="span", answer_spans=[{"text": "the sea ", "passage": "town"}, {"text": "a bay"}]),
+            iirc_item("q2", type="value", answer_value="53", answer_unit="years"),
+            iirc_item("q3", type="binary", answer_value="no"),
+            iirc_item("q4", type="none"),
+            iirc_item("q5", type="bad"),
         ),
         "iirc",
         [
@@ -230,9 +230,9 @@ REFUSED: list[tuple[str, Any, str | None]] = [
     ("q.json", [{"id": "2hop__1", "question": "Q?", "answer": "x", "paragraphs": [1]}], "musique"),
     ("q.json", [STRATEGYQA | {"decomposition": "Is #1?"}], None),
     ("q.json", of_iirc({"question": "?"}), None),
-    ("q.json", of_iirc(asked("q", type="date")), None),
-    ("q.json", of_iirc(asked("q", type="span", answer_spans=["text"])), None),
-    ("q.json", of_iirc(asked("q", type="value")), None),
+    ("q.json", of_iirc(iirc_item("q", type="date")), None),
+    ("q.json", of_iirc(iirc_item("q", type="span", answer_spans=["text"])), None),
+    ("q.json", of_iirc(iirc_item("q", type="value")), None),
     *(
         ("q.jsonl", POPQA | one, None)
         for one in ({"possible_answers": "[Rome"}, {"s_pop": "many"}, {"possible_answers": "[[1]]"})

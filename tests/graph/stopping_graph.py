@@ -12,7 +12,7 @@ from tests.stopping import stops_after
 def main(out: str, *sources: str) -> None:
     # Few lines between commits, so that a kill can fall before, between, inside and after them.
     building._COMMIT_SECONDS, building._TELL_EVERY = -1.0, 256
-    stops_after(building._Build, "_tell", "_commit", "_tell_arranging")
+    stops_after(building._Build, "_report_progress", "_commit", "_tell_arranging")
     building.build_graph(sources, out, lemmatiser=PLURALS)
 
 

@@ -29,7 +29,7 @@ from gnothi.testing.model import Reply, Scripted
 from gnothi.types import Prompt
 from tests.command_line import Run, stand_in
 from tests.messages import refused
-from tests.training.heard import Heard
+from tests.training.recording import RecordingWatch
 
 
 def job(name: str, tmp_path: Path, **given: Any) -> Job:
@@ -124,10 +124,10 @@ def test_a_graph_is_built_once_with_its_sentences(tmp_path: Path) -> None:
     triples = tmp_path / "medical" / "triples.tsv"
     triples.write_text("head\trelation\ttail\naspirin\tisaningradientof\tAlka-Seltzer\n", encoding="utf-8")
     found = parts(job("iekr/table5", tmp_path, data=tmp_path))
-    heard = Heard()
+    watch = RecordingWatch()
     for _ in range(2):
-        build(found, heard)
-    assert len(heard.told) == 1
+        build(found, watch)
+    assert len(watch.messages) == 1
     graph = open_graph(str(tmp_path / "gnothi" / "medical"))
     facts = asyncio.run(graph.neighbourhood(["aspirin"], 1, 10)).facts
     assert [fact.text for fact in facts] == ["Aspirin is an ingredient of Alka-Seltzer."]
@@ -156,10 +156,10 @@ def knowing(monkeypatch: pytest.MonkeyPatch) -> Scripted:
 
 def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: Path) -> None:
     """An index is built, a threshold is chosen, rows are run; the same call does nothing again."""
-    heard = Heard()
+    watch = RecordingWatch()
     one = job("seakr/table6", tmp_path, data=data, only=("nq",), model="some/model")
-    found = carry_out(one, heard)
-    steps = [line.removeprefix("step: ") for line in heard.told if line.startswith("step: ")]
+    found = carry_out(one, watch)
+    steps = [line.removeprefix("step: ") for line in watch.messages if line.startswith("step: ")]
     assert [step.split(" of ")[0] for step in steps] == ["index", "threshold", "rows"]
     assert read_manifest(data / "gnothi" / "wikipedia-2018-best").fields == "best"
     (on,) = found.data
@@ -167,10 +167,10 @@ def test_a_recipe_in_earnest_and_again(knowing: Scripted, data: Path, tmp_path: 
     assert on.metrics == ["em", "f1"]
     assert on.rows[0].cells[0].paper == pytest.approx(0.31)
     calls, kept = len(knowing.prompts), document(found)
-    heard.told.clear()
-    assert document(carry_out(one, heard)) == kept
+    watch.messages.clear()
+    assert document(carry_out(one, watch)) == kept
     assert len(knowing.prompts) == calls
-    assert not any(line.startswith("step: index") for line in heard.told)
+    assert not any(line.startswith("step: index") for line in watch.messages)
 
 
 def test_only_a_data_set_and_a_row(scripted: Scripted, tmp_path: Path) -> None:  # noqa: ARG001

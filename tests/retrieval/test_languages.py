@@ -128,7 +128,7 @@ def test_plain_text_is_left_to_the_first_field(text: str) -> None:
     assert scripts.special_tokens(text)[0] == []
     assert set(analysis._units(text, "english")) <= {".", " "}
     assert scripts.normal(text) == text
-    assert analysis._asked(text, "english")[0] == analysis.analyser().analyze(text)
+    assert analysis._query_terms(text, "english")[0] == analysis.analyser().analyze(text)
 
 
 def test_few_passages_of_another_script_are_weighed_as_if_all_were_of_it() -> None:

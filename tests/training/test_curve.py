@@ -9,30 +9,30 @@ from typing import Any
 
 import pytest
 
-from gnothi.training.curve import CURVES, Curve, Kept, Panel, draw_curves
+from gnothi.training.curve import CURVES, Curve, Panel, TrackedFigures, draw_curves
 from gnothi.training.finetuning import CHECKPOINTS, METRICS
 from gnothi.training.reader import stages as reader
 from gnothi.training.reranker import stages as reranker
-from tests.training.heard import Heard
+from tests.training.recording import RecordingWatch
 
-KEPT = Kept("score", ("loss",), ("score", "share"))
+TRACKED = TrackedFigures("score", ("loss",), ("score", "share"))
 
 
 class Trainer:
     """Says what it was asked for."""
 
     def __init__(self, curve: Curve | None = None) -> None:
-        self.asked: list[Any] = []
+        self.calls: list[Any] = []
         self.curve = curve
 
     def evaluate(self) -> None:
-        self.asked.append("evaluate")
+        self.calls.append("evaluate")
         assert self.curve is not None
         for step, score in ((0, 9.0), (2, 1.0), (4, 3.0), (6, 3.0)):
             self.curve.add(step, {"score": score})
 
     def train(self, resume_from_checkpoint: str | None) -> None:
-        self.asked.append(resume_from_checkpoint and Path(resume_from_checkpoint).name)
+        self.calls.append(resume_from_checkpoint and Path(resume_from_checkpoint).name)
 
 
 def lines(out: Path) -> list[dict[str, Any]]:
@@ -40,30 +40,30 @@ def lines(out: Path) -> list[dict[str, Any]]:
 
 
 def test_from_the_start_and_from_a_checkpoint(tmp_path: Path) -> None:
-    watch = Heard()
-    curve = Curve(tmp_path, KEPT, 9, watch)
+    watch = RecordingWatch()
+    curve = Curve(tmp_path, TRACKED, 9, watch)
     trainer = Trainer(curve)
     curve.run(trainer, 8)
-    assert trainer.asked == ["evaluate", None]
+    assert trainer.calls == ["evaluate", None]
     assert watch.lines == curve.lines == lines(tmp_path)
     assert curve.best_step == 4  # not the start, of equals the first
 
     saved = tmp_path / CHECKPOINTS / "checkpoint-4"
     saved.mkdir(parents=True)
     (saved / "trainer_state.json").write_text("{}")
-    again, trainer = Curve(tmp_path, KEPT, 9), Trainer()
+    again, trainer = Curve(tmp_path, TRACKED, 9), Trainer()
     again.run(trainer, 8)
-    assert trainer.asked == ["checkpoint-4"]
+    assert trainer.calls == ["checkpoint-4"]
     assert [line["step"] for line in lines(tmp_path)] == [0, 2, 4]
     done = Trainer()
-    Curve(tmp_path, KEPT, 9).run(done, 4)
-    assert done.asked == []
+    Curve(tmp_path, TRACKED, 9).run(done, 4)
+    assert done.calls == []
 
 
 def test_what_the_trainer_reports_becomes_lines(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     validated: list[int] = []
-    curve = Curve(tmp_path, KEPT, 2)
+    curve = Curve(tmp_path, TRACKED, 2)
     listener = curve.listener(lambda: validated.append(len(curve.lines)))
     control = SimpleNamespace(should_training_stop=False)
     for step, score in enumerate((1.0, 3.0, 2.0, 2.0)):
@@ -86,7 +86,7 @@ def test_curves_are_drawn_at_the_first_validation_and_then_every_ten_seconds(
     pytest.importorskip("transformers")
     drawn, now = [], [5.0]
     monkeypatch.setattr("gnothi.training.curve.time.monotonic", lambda: now[0])
-    curve = Curve(tmp_path, KEPT, 9)
+    curve = Curve(tmp_path, TRACKED, 9)
     monkeypatch.setattr(curve, "draw", lambda: drawn.append(now[0]))
     listener = curve.listener()
 
@@ -100,7 +100,9 @@ def test_curves_are_drawn_at_the_first_validation_and_then_every_ten_seconds(
     assert drawn == [5.0, 15.0]
 
 
-@pytest.mark.parametrize("panels", [reader.KEPT.panels, reranker.KEPT.panels, (Panel("one", trained=("loss", "training")),)])
+@pytest.mark.parametrize(
+    "panels", [reader.TRACKED.panels, reranker.TRACKED.panels, (Panel("one", trained=("loss", "training")),)]
+)
 def test_the_picture_is_written(tmp_path: Path, panels: tuple[Panel, ...]) -> None:
     draw_curves(tmp_path, [], panels)
     validated = {"validation_loss": 1.0, "validation_accuracy": 0.5, "average_precision": 0.5, "first": 1.0}

@@ -11,8 +11,8 @@ from gnothi.models import LAB_FOLDER, ModelSettings
 from gnothi.models.engine.loading import load
 from gnothi.training.adapter import Tuning, adapted
 from gnothi.training.finetuning import Origin, quiet
-from gnothi.training.memory import Memory, Passes, Sizes, estimate, of_model, sizes_of, tell
-from tests.training.heard import Heard
+from gnothi.training.memory import Memory, Passes, Sizes, estimate, of_model, report, sizes_of
+from tests.training.recording import RecordingWatch
 
 LAB = str(LAB_FOLDER)
 LLAMA = Sizes(weights=6_738_415_616, trained=39_976_960, hidden=4096, layers=32, words=32_000)
@@ -46,14 +46,14 @@ def test_what_seven_billion_weights_take() -> None:
 
 
 def test_it_is_told_and_warned_of() -> None:
-    watch = Heard()
-    tell(Memory(2e9, 1e9, 0.04e9), watch)
-    assert watch.told == [
+    watch = RecordingWatch()
+    report(Memory(2e9, 1e9, 0.04e9), watch)
+    assert watch.messages == [
         "training: about 3.0 GB on each device (2.0 of weights, 1.0 of gradients and optimiser, 0.04 of passes). This is a "
         "guess from sizes."
     ]
     assert not watch.warnings
-    tell(Memory(2e15, 0, 0), watch)
+    report(Memory(2e15, 0, 0), watch)
     assert "rows=4" in watch.warnings[0]
 
 

@@ -29,13 +29,13 @@ from tests.command_line import KNOWN, covered_fact
 from tests.messages import refused
 from tests.runs.fake_ray import FakeRay
 from tests.test_imports import HEAVY, loaded_after
-from tests.training.heard import Heard
+from tests.training.recording import RecordingWatch
 
 THINGS = "complexity knowledge_reference probe reader reranker self_knowledge utility_reference".split()
 QUESTIONS = [Question("known", KNOWN, ("Ada Bram",)), Question("covered", covered_fact()[2], (covered_fact()[1],))]
 
 
-class Counting(Heard):
+class Counting(RecordingWatch):
     """Also keeps what is counted, and what is waited for."""
 
     def __init__(self) -> None:
@@ -201,7 +201,7 @@ async def halving(sources: Sources, by: int) -> Finding:
 def collected(out: Path, **execution: object) -> list[Line]:
     async def run() -> list[Line]:
         async with AsyncExitStack() as stack:
-            sources = Sources(Job("lab-train", out).plan(), Heard(), stack)
+            sources = Sources(Job("lab-train", out).plan(), RecordingWatch(), stack)
             collecting = stack.enter_context(Halves(out, NUMBERS, {"by": 2}))
             how = Execution(**execution)  # type: ignore[arg-type]
             async with asking(partial(halving, by=2), sources, how, len(collecting.missing)) as (line_of, under_way):

@@ -159,10 +159,10 @@ class Record:
         value = self.data[key]
         if self.cells and isinstance(value, str):
             self._check_single(key, value.strip())
-        found = list(_texts(value))
-        if None in found:
+        answers = list(_texts(value))
+        if None in answers:
             raise self.invalid(f"{key} = {shown(value)}", "an answer or a list of answers, each text, a number, true or false")
-        return tuple(dict.fromkeys(answer for answer in found if answer))
+        return tuple(dict.fromkeys(answer for answer in answers if answer))
 
     def _check_single(self, key: str, cell: str) -> None:
         """Raises InvalidInput for a cell that may hold several answers: as one it would make right answers wrong."""
@@ -197,8 +197,8 @@ class Record:
         """With the cells that are lists or objects as such."""
         if not self.cells:
             return self
-        given = {key: opened_cell(value) if isinstance(value, str) else value for key, value in self.data.items()}
-        return replace(self, data=given)
+        opened = {key: opened_cell(value) if isinstance(value, str) else value for key, value in self.data.items()}
+        return replace(self, data=opened)
 
     def plainly_named(self) -> Record:
         """With its keys as plain names ("Gold Answer" is gold_answer), unless two would be one."""

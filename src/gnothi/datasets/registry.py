@@ -31,11 +31,11 @@ class DataSet(Scheme[Iterable[Question]]):
     parts: Mapping[str, str] = field(default_factory=dict)
 
 
-def as_data_set(thing: DataSet | Callable[[str, int | None], Iterable[Question]]) -> DataSet:
+def as_data_set(source: DataSet | Callable[[str, int | None], Iterable[Question]]) -> DataSet:
     """A function of the argument and the limit is a data set, too."""
-    if isinstance(thing, DataSet):
-        return thing
-    plain = as_scheme(thing)
+    if isinstance(source, DataSet):
+        return source
+    plain = as_scheme(source)
     return DataSet(open=plain.open, summary=plain.summary, fingerprint=plain.fingerprint)
 
 
@@ -91,10 +91,10 @@ def load(source: str, format: str | None = None, limit: int | None = None, answe
         questions = as_data_set(DATASETS.find(name)).open(argument, limit)
     else:
         questions = _from_file(_existing(source), format, answered)
-    found = list(islice(questions, limit))
-    if not found:
+    loaded = list(islice(questions, limit))
+    if not loaded:
         raise InvalidInput(f"{source} holds no questions; expected at least one.")
-    return found
+    return loaded
 
 
 def is_named(source: str) -> bool:
@@ -104,12 +104,12 @@ def is_named(source: str) -> bool:
 
 def data_sets() -> dict[str, tuple[str, str]]:
     """Named data sets and their parts, each with a line about it and the distribution that brings it."""
-    found: dict[str, tuple[str, str]] = {}
-    for entry, thing in DATASETS.items():
-        one = as_data_set(thing)
-        found[entry.name] = (one.summary, entry.origin)
-        found |= {f"{entry.name}:{part}": (summary, entry.origin) for part, summary in one.parts.items()}
-    return found
+    summaries: dict[str, tuple[str, str]] = {}
+    for entry, source in DATASETS.items():
+        one = as_data_set(source)
+        summaries[entry.name] = (one.summary, entry.origin)
+        summaries |= {f"{entry.name}:{part}": (summary, entry.origin) for part, summary in one.parts.items()}
+    return summaries
 
 
 def formats_listed() -> dict[str, tuple[str, str]]:
@@ -147,7 +147,7 @@ def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Quest
     chosen = chosen or next((one for one in known.values() if one.ending and name.endswith(one.ending)), None)
     completed: Callable[[Record], Record] | None = None
     plain: bool | None = None  # whether keys are to be read as plain names
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
     for record in _records(path, chosen, known):
         if plain is None:
             chosen, plain = _recognised(name, record, known if chosen is None else {chosen.name: chosen}, answered)
@@ -155,13 +155,14 @@ def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Quest
         assert chosen is not None
         if chosen.beside is not None and completed is None:
             completed = chosen.beside(path)
-        for one in chosen.records(record if completed is None else completed(record)):
-            question = chosen.question(one)
-            if question.id in seen:
+        for part in chosen.records(record if completed is None else completed(record)):
+            question = chosen.question(part)
+            if question.id in places:
                 raise InvalidInput(
-                    f"{one.place}: got the id {question.id!r} again (first at {seen[question.id]}), expected ids to be unique."
+                    f"{part.place}: got the id {question.id!r} again (first at {places[question.id]}), "
+                    "expected ids to be unique."
                 )
-            seen[question.id] = one.place
+            places[question.id] = part.place
             yield question
 
 
@@ -199,12 +200,12 @@ def _recognised(name: str, first: Record, known: Mapping[str, Format], answered:
     """The format that the first record of a file is in, and whether that takes plain names for its keys."""
     for plain in (False, True):
         data = _read(first, plain, answered).data
-        fitting = [one for one in known.values() if one.named in name and one.recognises(data)]
-        best = [one for one in fitting if one.particular == fitting[0].particular]
+        fitting = [format_ for format_ in known.values() if format_.named in name and format_.recognises(data)]
+        best = [format_ for format_ in fitting if format_.particular == fitting[0].particular]
         if len(best) == 1:
             return best[0], plain
         if best:
-            names = " and ".join(one.name for one in best)
+            names = " and ".join(format_.name for format_ in best)
             raise _Several(f"{first.place}: the record fits several formats: {names}. Name one with <--format>.")
     if len(known) == 1:  # the user has named it: what is missing is said by its own reader
         return next(iter(known.values())), False
@@ -248,10 +249,10 @@ def load_unanswered(source: str, format: str | None = None, limit: int | None = 
     path = Path(source)
     if format is not None or bare_name(path).endswith((*TABLES, PARQUET)) or not path.is_file() or _holds_records(path):
         return load(source, format, limit, answered=False)
-    found = list(islice(_lines(path), limit))
-    if not found:
+    questions = list(islice(_lines(path), limit))
+    if not questions:
         raise InvalidInput(f"{path} holds no questions; expected at least one, a line each.")
-    return found
+    return questions
 
 
 def _holds_records(path: Path) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from gnothi.concurrency import Batcher, in_batches
 from gnothi.retrieval.dense.encoders import EXPECTED, Encoder, Vectors, load_sentence_model, named_encoder, stored_name
-from gnothi.retrieval.wrappers import shown
+from gnothi.retrieval.wrappers import titled_text
 from gnothi.types import Passage
 
 LEXICAL = "lexical"
@@ -53,10 +53,10 @@ class Lexical:
 
     def __init__(self, stored: Sequence[Pair]) -> None:
         self._questions = _Words([question for question, _ in stored])
-        self._passages = _Words([shown(passage) for _, passage in stored])
+        self._passages = _Words([titled_text(passage) for _, passage in stored])
 
     async def to_stored(self, question: str, passage: Passage) -> Vectors:
-        return (self._questions.cosines(question) + self._passages.cosines(shown(passage))) / np.float32(2)
+        return (self._questions.cosines(question) + self._passages.cosines(titled_text(passage))) / np.float32(2)
 
     async def aclose(self) -> None:
         return None
@@ -120,7 +120,7 @@ class SentenceEncoder:
         if self.raw:
             texts = [f"Question: {question}\n\nPassage: {passage.text}" for question, passage in pairs]
         else:
-            texts = [f"{question}\n{shown(passage)}" for question, passage in pairs]
+            texts = [f"{question}\n{titled_text(passage)}" for question, passage in pairs]
         if self._named is not None:
             return self._named(texts, "document", None, not self.raw)
         vectors = self._model.encode(texts, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False)

@@ -13,7 +13,7 @@ from gnothi.concurrency import gather
 from gnothi.filtering.self_knowledge import fall_back, filtered
 from gnothi.filtering.sentences import LANGUAGE, choose, rejoined, sentences_of
 from gnothi.protocols import LanguageModel, Reranker
-from gnothi.retrieval.wrappers import shown
+from gnothi.retrieval.wrappers import titled_text
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, NEGATIVE, probability_of_yes
 from gnothi.types import Passage, Prompt, Question, Task
 
@@ -27,7 +27,7 @@ async def relevance(judge: LanguageModel, task: Task, question: str, passages: S
 
 async def fit(reranker: Reranker, question: str, passages: Sequence[Passage]) -> list[float]:
     """The logistic function of a re-ranker's score for each passage, in [0, 1]: a probability, if it was trained as one."""
-    scores = await reranker.score(question, [shown(passage) for passage in passages])
+    scores = await reranker.score(question, [titled_text(passage) for passage in passages])
     return [1 / (1 + math.exp(-score)) if score > 0 else math.exp(score) / (1 + math.exp(score)) for score in scores]
 
 

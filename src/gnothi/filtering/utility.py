@@ -10,7 +10,7 @@ from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.graph.retriever import overlap
 from gnothi.protocols import LanguageModel, Reranker
-from gnothi.retrieval.wrappers import shown
+from gnothi.retrieval.wrappers import titled_text
 from gnothi.seeding import derive
 from gnothi.signals.judge import says_yes
 from gnothi.types import Demonstration, Passage, Prompt, Task
@@ -80,7 +80,7 @@ class Best:
     async def __call__(self, question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         if not passages:
             return ()
-        order = await best(self.reranker, question, [shown(passage) for passage in passages])
+        order = await best(self.reranker, question, [titled_text(passage) for passage in passages])
         ranked = tuple(passages[place] for place in order)
         most = len(ranked) if self.most is None else self.most
         events.emit(events.Picked("rerank", question, ranked[:most], ranked[most:]))

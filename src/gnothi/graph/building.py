@@ -211,7 +211,7 @@ class _Build(SourceReader[GraphReport]):
                 self.current = _reached(entry, line, passages, invalid, empty)
                 if time.monotonic() - self.last_commit > _COMMIT_SECONDS:
                     self._commit()
-                self._tell(line.read)
+                self._report_progress(line.read)
         if line is not None:
             self.current = _reached(entry, line, passages, invalid, empty)
 
@@ -297,7 +297,7 @@ class _Build(SourceReader[GraphReport]):
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
 
-    def _tell(self, read: int) -> None:
+    def _report_progress(self, read: int) -> None:
         if self.on_progress:
             self.on_progress(GraphProgress("reading", self.bytes_done + read, self.total, self.report.read))
 

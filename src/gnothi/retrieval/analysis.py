@@ -47,12 +47,12 @@ _SHARED_STEMMERS = ("russian", "greek", "arabic", "tamil")
 """Each leaves the words of other scripts as they are."""
 
 
-def as_fields(given: str) -> Fields:
+def as_fields(value: str) -> Fields:
     """Raises InvalidSetting for what is none."""
     for one in get_args(Fields):
-        if given == one:
+        if value == one:
             return one  # type: ignore[no-any-return]
-    raise InvalidSetting(f"fields of an index: got {given!r:.40}, expected one of {', '.join(get_args(Fields))}.")
+    raise InvalidSetting(f"fields of an index: got {value!r:.40}, expected one of {', '.join(get_args(Fields))}.")
 
 
 def analyser(language: str = DEFAULT, fields: Fields = "cross") -> tantivy.TextAnalyzer:
@@ -115,14 +115,14 @@ def unpacked(stored: bytes | str | None) -> Metadata:
     return Metadata(json.loads(stored)) if stored else NO_METADATA
 
 
-def among(index: tantivy.Index, asked: tantivy.Query, filters: Filters) -> tantivy.Query:
-    """What is asked, of passages that pass all filters; scores stay what they are."""
-    clauses = [(tantivy.Occur.Must, asked)]
-    for one in filters:
-        spans = tantivy.Query.boolean_query([(tantivy.Occur.Should, _span(index, *span)) for span in one.spans])
-        if one.negated:
+def among(index: tantivy.Index, matching: tantivy.Query, filters: Filters) -> tantivy.Query:
+    """The query, restricted to passages that pass all filters; scores stay what they are."""
+    clauses = [(tantivy.Occur.Must, matching)]
+    for condition in filters:
+        spans = tantivy.Query.boolean_query([(tantivy.Occur.Should, _span(index, *span)) for span in condition.spans])
+        if condition.negated:
             clauses.append((tantivy.Occur.MustNot, spans))
-            spans = _span(index, *[key_term(one.key)] * 2)
+            spans = _span(index, *[key_term(condition.key)] * 2)
         clauses.append((tantivy.Occur.Must, tantivy.Query.boost_query(spans, 0.0)))
     return tantivy.Query.boolean_query(clauses)
 
@@ -136,8 +136,8 @@ def _span(index: tantivy.Index, low: str, high: str) -> tantivy.Query:
 
 def keys(searcher: tantivy.Searcher) -> list[str]:
     """Of the metadata of all passages."""
-    found = searcher.terms_with_prefix(TERMS, key_term(""))
-    return sorted(key_of(term) for term, _ in found)
+    entries = searcher.terms_with_prefix(TERMS, key_term(""))
+    return sorted(key_of(term) for term, _ in entries)
 
 
 def query(
@@ -145,9 +145,9 @@ def query(
 ) -> tantivy.Query | None:
     """Any of the terms, each counted as often as it occurs; None where there is none. Built from terms, never parsed:
     no text is a syntax error."""
-    plain, units = _asked(text, language, fields)
-    asked = [one for names in PAIRS[fields] if (one := _any_of(plain, units, names, searcher, index_schema)) is not None]
-    return asked[0] if len(asked) == 1 else tantivy.Query.disjunction_max_query(asked, TIE_BREAKER) if asked else None
+    plain, units = _query_terms(text, language, fields)
+    queries = [one for names in PAIRS[fields] if (one := _any_of(plain, units, names, searcher, index_schema)) is not None]
+    return queries[0] if len(queries) == 1 else tantivy.Query.disjunction_max_query(queries, TIE_BREAKER) if queries else None
 
 
 def _any_of(
@@ -174,7 +174,7 @@ def _any_of(
 
 def all_of(index_schema: tantivy.Schema, phrases: Sequence[str], language: str, fields: Fields = "cross") -> tantivy.Query:
     """Every term of all phrases, in any field of words; all passages have the same score."""
-    terms = {term for phrase in phrases for term in _asked(phrase, language, fields)[1]}
+    terms = {term for phrase in phrases for term in _query_terms(phrase, language, fields)[1]}
     names = [name for pair in PAIRS[fields] for name in pair]
     each = [
         tantivy.Query.boolean_query(
@@ -205,12 +205,12 @@ def _rarity(having: int, passages: int) -> float:
 
 def _units(text: str, language: str, fields: Fields = "cross") -> str:
     """The second field's terms with spaces between them."""
-    found, others = scripts.special_tokens(text)
+    special, others = scripts.special_tokens(text)
     broken = scripts.broken(text)
-    if not found and not broken:
+    if not special and not broken:
         return _FILLER * others
-    tokens = " ".join(found)
-    terms = _units_analyser(language).analyze(" ".join(scripts.units(tokens, mixed=len(found) > others))) if found else []
+    tokens = " ".join(special)
+    terms = _units_analyser(language).analyze(" ".join(scripts.units(tokens, mixed=len(special) > others))) if special else []
     if any(map(str.isascii, terms)):
         right = {*_body_analyser(language, fields).analyze(tokens)}  # in the first field they are what they should be
         terms = [term for term in terms if not (term.isascii() and term in right)]
@@ -218,7 +218,7 @@ def _units(text: str, language: str, fields: Fields = "cross") -> str:
     return _FILLER * others + " ".join(terms)
 
 
-def _asked(text: str, language: str, fields: Fields = "cross") -> tuple[list[str], list[str]]:
+def _query_terms(text: str, language: str, fields: Fields = "cross") -> tuple[list[str], list[str]]:
     """A question's terms in either field."""
     text = scripts.normal(text)
     if not scripts.special_tokens(text)[0]:

@@ -88,8 +88,8 @@ class BM25Index(Narrows):
         the system gives too little memory."""
         index = tantivy.Index(analysis.schema(language, fields))
         analysis.register(index, language)
-        kept = {passage.id: passage for passage in passages}
-        documents = [analysis.document(one, "", language, fields) for one in kept.values()]
+        by_id = {passage.id: passage for passage in passages}
+        documents = [analysis.document(one, "", language, fields) for one in by_id.values()]
         try:
             writer = index.writer(_MEMORY_WRITER_BYTES, 1)
             for document in documents:
@@ -125,8 +125,8 @@ class BM25Index(Narrows):
         searcher = self._current()
         for start in range(0, searcher.num_docs, _PAGE):
             with _reading(self._name):
-                found = searcher.search(tantivy.Query.all_query(), limit=_PAGE, offset=start, count=False).hits
-                page = [analysis.passage(searcher.doc(address)) for _, address in found]
+                hits = searcher.search(tantivy.Query.all_query(), limit=_PAGE, offset=start, count=False).hits
+                page = [analysis.passage(searcher.doc(address)) for _, address in hits]
             yield from page
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
@@ -144,10 +144,10 @@ class BM25Index(Narrows):
             return ()
         searcher = self._current()
         with _reading(self._name):
-            asked = analysis.query(searcher, self._schema, encodable(query), self._language, self._fields)
-            if asked is None:
+            parsed = analysis.query(searcher, self._schema, encodable(query), self._language, self._fields)
+            if parsed is None:
                 return ()
-            return self._top(searcher, analysis.among(self._index, asked, filters) if filters else asked, k)
+            return self._top(searcher, analysis.among(self._index, parsed, filters) if filters else parsed, k)
 
     def counter(self, filters: Filters = ()) -> Count:
         async def count(phrases: Sequence[str]) -> int:
@@ -163,14 +163,14 @@ class BM25Index(Narrows):
         if not wanted or not all(wanted):
             return 0
         with _reading(self._name):
-            asked = analysis.all_of(self._schema, [encodable(phrase) for phrase in phrases], self._language, self._fields)
+            parsed = analysis.all_of(self._schema, [encodable(phrase) for phrase in phrases], self._language, self._fields)
             having: Any = searcher.search(
-                analysis.among(self._index, asked, filters) if filters else asked, limit=_COUNTED, count=True
+                analysis.among(self._index, parsed, filters) if filters else parsed, limit=_COUNTED, count=True
             )
-            found = [analysis.passage(searcher.doc(address)) for _, address in having.hits]
-        held = sum(analysis.holds(one, wanted, self._language) for one in found)
+            passages = [analysis.passage(searcher.doc(address)) for _, address in having.hits]
+        held = sum(analysis.holds(one, wanted, self._language) for one in passages)
         number = int(having.count or 0)
-        return held if number <= len(found) else max(1, round(number * held / len(found)))
+        return held if number <= len(passages) else max(1, round(number * held / len(passages)))
 
     async def keys(self) -> list[str]:
         with _reading(self._name):
@@ -181,8 +181,8 @@ class BM25Index(Narrows):
         searcher = self._current()
         with _reading(self._name):
             query = analysis.among(self._index, tantivy.Query.all_query(), filters)
-            found = searcher.search(query, limit=max(int(searcher.num_docs), 1), count=False).hits
-        for _, address in found:
+            hits = searcher.search(query, limit=max(int(searcher.num_docs), 1), count=False).hits
+        for _, address in hits:
             with _reading(self._name):
                 yield analysis.passage(searcher.doc(address)).id
 
@@ -198,13 +198,13 @@ class BM25Index(Narrows):
                 break
             limit = min(limit * 8, size)
         tied = scores[min(k, len(scores)) - 1] if scores else 0.0
-        kept = [(score, address) for score, (_, address) in zip(scores, hits, strict=True) if score >= tied]
+        best = [(score, address) for score, (_, address) in zip(scores, hits, strict=True) if score >= tied]
         # In the order of the store, so that each of its blocks is unpacked once.
-        kept.sort(key=lambda item: (item[1].segment_ord, item[1].doc))
-        found = [ScoredPassage(analysis.passage(searcher.doc(address)), score) for score, address in kept]
+        best.sort(key=lambda item: (item[1].segment_ord, item[1].doc))
+        passages = [ScoredPassage(analysis.passage(searcher.doc(address)), score) for score, address in best]
         if len(self._folders) > 1:
-            check_distinct(found, self._name)
-        return ranked(found, k)
+            check_distinct(passages, self._name)
+        return ranked(passages, k)
 
     async def aclose(self) -> None:
         """The files are memory-mapped and released with the object."""

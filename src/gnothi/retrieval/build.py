@@ -74,8 +74,8 @@ def build(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> BuildReport:
     """Index ``sources`` (files and folders) into the folder ``out``, which is made or added to, or into what
-    ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and told in the report. What was read from files that
-    are gone from the sources leaves the index, unless ``keep_missing``; what was read elsewhere stays.
+    ``SCHEME:ARGUMENT`` names. What cannot be read in a folder is left out and reported. What was read from files that are gone
+    from the sources leaves the index, unless ``keep_missing``; what was read elsewhere stays.
 
     ``words`` is the length of a passage, 0 for never cutting. ``text_key``, ``title_key`` and ``id_key`` name the keys of
     records; empty, they are found by each file's first record. ``language`` is that of Latin words, of
@@ -86,12 +86,12 @@ def build(
     """
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
-    opened = target(out, memory_mb, language and named(language), fields and as_fields(fields))
+    opening = target(out, memory_mb, language and named(language), fields and as_fields(fields))
     here = Path(out)
     there = survey(sources, here, FORMATS)
-    with opened as found:
+    with opening as opened:
         keys = Keys(text_key, title_key, id_key)
-        work = _Build(found, words, keys, skip_invalid, there, os.fspath(out), keep_missing, on_progress)
+        work = _Build(opened, words, keys, skip_invalid, there, os.fspath(out), keep_missing, on_progress)
         work.noted = [one for one in left_out.read(here) if one.read] if here.is_dir() else []
         report = work.run()
         if here.is_dir():
@@ -107,13 +107,13 @@ class _Build(SourceReader[BuildReport]):
         words: int,
         keys: Keys,
         skip_invalid: bool,
-        found: Survey,
+        survey: Survey,
         out: str,
         keep_missing: bool,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         settings = ":".join(map(str, (words, SPLIT_VERSION, *(astuple(keys) if keys != AS_FOUND else ()))))
-        super().__init__(BuildReport(), target.ledger, settings, skip_invalid, found, out, FORMATS, keep_missing)
+        super().__init__(BuildReport(), target.ledger, settings, skip_invalid, survey, out, FORMATS, keep_missing)
         self.keys = keys
         self.writer = target.writer
         self.waiting: list[tuple[Passage, str]] = []  # with its origin
@@ -125,14 +125,14 @@ class _Build(SourceReader[BuildReport]):
         self.noted: list[LeftOut] = []  # of files that were read earlier
 
     def run(self) -> BuildReport:
-        told = LANGUAGE.set(code(self.language or DEFAULT))
+        token = LANGUAGE.set(code(self.language or DEFAULT))
         try:
             self.read_all()
         except (InvalidInput, KeyboardInterrupt):
             self._commit(complete=False)
             raise
         finally:
-            LANGUAGE.reset(told)
+            LANGUAGE.reset(token)
         if self.language and (doubt := self.sample.doubt(self.language)):
             self.report.notices.add(doubt)
         self._commit(complete=True)
@@ -161,22 +161,22 @@ class _Build(SourceReader[BuildReport]):
         self._put()
         self.writer.delete_origin(origin)
 
-    def _read(self, found: SourceFile, entry: Entry) -> None:
-        steps = _steps(found, entry, self.words, self.keys)
-        self.noted = [one for one in self.noted if one.path != plain(found.path)]
+    def _read(self, source: SourceFile, entry: Entry) -> None:
+        steps = _steps(source, entry, self.words, self.keys)
+        self.noted = [one for one in self.noted if one.path != plain(source.path)]
         if entry.checkpoint == START and entry.passages:
             self.current = replace(entry, passages=0)
-        source = Metadata({"source": entry.key})
+        metadata = Metadata({"source": entry.key})
         read: list[Step] = []  # that the entry does not tell of yet
         try:
             for step in _read_ahead(steps) if entry.stale else steps:
                 if step.invalid:
-                    self._invalid(found, step)
+                    self._invalid(source, step)
                 if step.notice:
-                    self.report.notices.add(f"{found.path} {step.notice}")
-                    self.leave_out(LeftOut(plain(found.path), plain(step.notice), unreadable=False, read=True))
+                    self.report.notices.add(f"{source.path} {step.notice}")
+                    self.leave_out(LeftOut(plain(source.path), plain(step.notice), unreadable=False, read=True))
                 for passage in step.passages:
-                    named = Passage(passage.id, passage.text, passage.title, passage.known.filled(source))
+                    named = Passage(passage.id, passage.text, passage.title, passage.known.filled(metadata))
                     self.waiting.append((named, entry.origin))
                     self.handled += 1
                     self.sample.look(passage.text)
@@ -189,7 +189,7 @@ class _Build(SourceReader[BuildReport]):
                     read = []
                 if due:
                     self._commit(complete=False)
-                self._tell(step.read)
+                self._report_progress(step.read)
         finally:
             self._reached(read)
 
@@ -203,9 +203,9 @@ class _Build(SourceReader[BuildReport]):
                 checkpoint=next((step.checkpoint for step in reversed(steps) if step.checkpoint), entry.checkpoint),
             )
 
-    def _invalid(self, found: SourceFile, step: Step) -> None:
+    def _invalid(self, source: SourceFile, step: Step) -> None:
         line = step.checkpoint.line if step.checkpoint else 0
-        problem = f"{found.path}, line {line}: {step.invalid}"
+        problem = f"{source.path}, line {line}: {step.invalid}"
         if not self.skip_invalid:
             raise Unreadable(f"{problem}. Correct the line, or index all others with <--skip-invalid>.")
         self.report.invalid.show(problem)
@@ -216,20 +216,20 @@ class _Build(SourceReader[BuildReport]):
         self.writer.commit(complete)
         self._save()
 
-    def _tell(self, read: int) -> None:
+    def _report_progress(self, read: int) -> None:
         if self.on_progress:
             self.on_progress(Progress(self.bytes_done + read, self.total, self.handled))
 
 
-def _steps(found: SourceFile, entry: Entry, words: int, keys: Keys) -> Iterator[Step]:
+def _steps(source: SourceFile, entry: Entry, words: int, keys: Keys) -> Iterator[Step]:
     try:
-        yield from reader(found.path, keys)(found.path, entry.key, words, entry.checkpoint)
+        yield from reader(source.path, keys)(source.path, entry.key, words, entry.checkpoint)
     except OSError as error:
-        raise unreadable(found.path, error) from None
+        raise unreadable(source.path, error) from None
     except (RecursionError, MemoryError) as error:
-        raise Unreadable(f"{found.path} cannot be read: {error or 'it needs too much memory'}. Leave it out.") from None
+        raise Unreadable(f"{source.path} cannot be read: {error or 'it needs too much memory'}. Leave it out.") from None
     except MALFORMED as error:
-        raise Unreadable(f"{found.path} cannot be read: it is damaged ({error}). Save it again, or leave it out.") from None
+        raise Unreadable(f"{source.path} cannot be read: it is damaged ({error}). Save it again, or leave it out.") from None
 
 
 def _read_ahead(steps: Iterator[Step]) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Searching among the passages alone that filters let through: who can, who cannot, and what is told where nothing is found."""
+"""Searching among the passages alone that filters let through: who can, who cannot, and the notice where nothing is found."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Narrowed:
         return self._retriever.name
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
-        found = await self._retriever.search_among(query, k, self._filters)
-        if not found and k and query.strip() and (unknown := await self.unknown()):
+        passages = await self._retriever.search_among(query, k, self._filters)
+        if not passages and k and query.strip() and (unknown := await self.unknown()):
             events.emit(unknown)
-        return found
+        return passages
 
     async def unknown(self) -> events.UnknownKeys | None:
         """The keys of the filters that no passage has; None where some passage has each."""
@@ -94,9 +94,9 @@ def filtered(retriever: Retriever, filters: Filters) -> Retriever:
 
 
 async def check_keys(retriever: Retriever, filters: Filters) -> None:
-    """Raises InvalidSetting for a key that no passage has, where the retriever tells which there are."""
-    asked = getattr(retriever, "keys", None)
-    known = await asked() if asked is not None and filters else None
+    """Raises InvalidSetting for a key that no passage has, where the retriever can list its keys."""
+    list_keys = getattr(retriever, "keys", None)
+    known = await list_keys() if list_keys is not None and filters else None
     if known is not None and (lacking := [one.key for one in filters if one.key not in known]):
         raise InvalidSetting(f"filter: {unknown_keys(lacking, sorted(known))}.")
 

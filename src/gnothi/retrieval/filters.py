@@ -72,12 +72,12 @@ class Filter:
 
     def passes(self, held: Collection[str]) -> bool:
         """Whether a passage with these terms passes."""
-        found = any(low <= term <= high for low, high in self.spans for term in held)
-        return not found and terms.key_term(self.key) in held if self.negated else found
+        matches = any(low <= term <= high for low, high in self.spans for term in held)
+        return not matches and terms.key_term(self.key) in held if self.negated else matches
 
     def _spans(self, value: str) -> Iterable[Span]:
         number, dates = terms.as_number(value), terms.as_span(value)
-        texts, numbers, said, moments = (terms.stem(kind, self.key) for kind in "tnmd")
+        texts, numbers, written, moments = (terms.stem(kind, self.key) for kind in "tnmd")
         if self.operator in ("=", "!="):
             if value.endswith("*"):
                 begin = texts + terms.prefix_code(value[:-1])
@@ -91,7 +91,7 @@ class Filter:
             return
         if number is not None:
             low, high = self._between(terms.number_code(number), terms.number_code(number))
-            yield from ((kind + low, kind + high) for kind in (numbers, said) if low <= high)
+            yield from ((kind + low, kind + high) for kind in (numbers, written) if low <= high)
         if dates is not None:
             low, high = self._between(*map(terms.date_code, dates))
             if low <= high:
@@ -123,51 +123,51 @@ def parse(text: str) -> Filter:
     return Filter(key, _operator(operator), tuple(value.strip() for value in values))
 
 
-def as_filters(given: Any) -> Filters:
+def as_filters(value: Any) -> Filters:
     """What a caller gives: nothing, a filter, or a list of them, each a text as for ``parse``, ``(key, operator, value)``, or
     an object with these three; a value may be text, a number, true or false, a date, or a list. Raises InvalidSetting."""
-    if given is None:
+    if value is None:
         return ()
-    if isinstance(given, str | Filter | Mapping) or _is_triple(given):
-        return (_filter(given),)
-    if not isinstance(given, Iterable):
-        raise InvalidSetting(f"filters: got {given!r:.80}, {FORM}, or (key, operator, value), or a list of these.")
-    return tuple(map(_filter, given))
+    if isinstance(value, str | Filter | Mapping) or _is_triple(value):
+        return (_filter(value),)
+    if not isinstance(value, Iterable):
+        raise InvalidSetting(f"filters: got {value!r:.80}, {FORM}, or (key, operator, value), or a list of these.")
+    return tuple(map(_filter, value))
 
 
-def _filter(given: Any) -> Filter:
-    if isinstance(given, Filter):
-        return given
-    if isinstance(given, str):
-        return parse(given)
-    if isinstance(given, Mapping) and given.keys() == {"key", "operator", "value"}:
-        given = (given["key"], given["operator"], given["value"])
-    if not isinstance(given, Sequence) or len(given) != 3 or not isinstance(given[0], str) or not isinstance(given[1], str):
-        raise InvalidSetting(f"filter: got {given!r:.80}, {FORM}, or the three as (key, operator, value).")
-    key, operator, value = given
-    values = value if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str) else (value,)
+def _filter(value: Any) -> Filter:
+    if isinstance(value, Filter):
+        return value
+    if isinstance(value, str):
+        return parse(value)
+    if isinstance(value, Mapping) and value.keys() == {"key", "operator", "value"}:
+        value = (value["key"], value["operator"], value["value"])
+    if not isinstance(value, Sequence) or len(value) != 3 or not isinstance(value[0], str) or not isinstance(value[1], str):
+        raise InvalidSetting(f"filter: got {value!r:.80}, {FORM}, or the three as (key, operator, value).")
+    key, operator, operand = value
+    values = operand if isinstance(operand, Sequence | set | frozenset) and not isinstance(operand, str) else (operand,)
     return Filter(encodable(key), _operator(operator), tuple(map(_value, values)))
 
 
-def _is_triple(given: Any) -> bool:
+def _is_triple(value: Any) -> bool:
     return (
-        isinstance(given, tuple | list)
-        and len(given) == 3
-        and given[1] in (*OPERATORS, *_OTHER_NAMES)
-        and isinstance(given[0], str)
+        isinstance(value, tuple | list)
+        and len(value) == 3
+        and value[1] in (*OPERATORS, *_OTHER_NAMES)
+        and isinstance(value[0], str)
     )
 
 
-def _operator(given: str) -> Any:
-    return _OTHER_NAMES.get(given, given)
+def _operator(name: str) -> Any:
+    return _OTHER_NAMES.get(name, name)
 
 
-def _value(given: object) -> str:
-    if isinstance(given, date):
-        return given.isoformat()
-    if not isinstance(given, str | int | float):
-        raise InvalidSetting(f"filter: got the value {given!r:.60}, expected text, a number, true or false, or a date.")
-    return encodable(terms.as_text(given))
+def _value(value: object) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    if not isinstance(value, str | int | float):
+        raise InvalidSetting(f"filter: got the value {value!r:.60}, expected text, a number, true or false, or a date.")
+    return encodable(terms.as_text(value))
 
 
 def _quoted(value: str) -> str:

@@ -83,18 +83,18 @@ def read_manifest(path: Path) -> Manifest:
 def prepare(path: Path, language: str = "", fields: str = "") -> Manifest:
     """``prepare_folder`` for an index. Raises InvalidSetting for another language, or other fields, than it was begun with."""
     prepare_folder(path, INDEX, Manifest(language=language or DEFAULT, fields=as_fields(fields or "cross")))
-    found = read_manifest(path)
-    if language not in ("", found.language):
+    manifest = read_manifest(path)
+    if language not in ("", manifest.language):
         raise InvalidSetting(
-            f"<--language>: got {language}, and the index {path} was begun with {found.language}; expected the same. "
+            f"<--language>: got {language}, and the index {path} was begun with {manifest.language}; expected the same. "
             "Leave <--language> out, or build into a new folder."
         )
-    if fields not in ("", found.fields):
+    if fields not in ("", manifest.fields):
         raise InvalidSetting(
-            f"<--fields>: got {fields}, and the index {path} was begun with {found.fields}. Leave <--fields> out, or build "
+            f"<--fields>: got {fields}, and the index {path} was begun with {manifest.fields}. Leave <--fields> out, or build "
             "into a new folder."
         )
-    return found
+    return manifest
 
 
 def read_fields(path: Path, kind: Kind) -> dict[str, Any]:
@@ -109,10 +109,10 @@ def read_fields(path: Path, kind: Kind) -> dict[str, Any]:
         ) from None
     except MALFORMED:
         raise damaged(path, kind, f"{FILE} is not JSON") from None
-    found = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
-    if found != kind.format:
+    format_ = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
+    if format_ != kind.format:
         raise IndexUnavailable(
-            f"{path} is not {kind.title} of Gnothi: got format {found!r}, expected {kind.format!r}. {_anew(kind)}"
+            f"{path} is not {kind.title} of Gnothi: got format {format_!r}, expected {kind.format!r}. {_anew(kind)}"
         )
     if raw.get("version") != kind.version:
         raise IndexUnavailable(
@@ -139,8 +139,8 @@ def write_whole(file: Path, text: str) -> None:
 
 def read_begun(file: Path) -> tuple[set[str], set[str]]:
     """What ``write_begun`` wrote; nothing where there is no such file. Raises ValueError or OSError."""
-    told = json.loads(file.read_bytes()) if file.exists() else {"begun": [], "lost": []}
-    return set(map(str, told["begun"])), set(map(str, told["lost"]))
+    saved = json.loads(file.read_bytes()) if file.exists() else {"begun": [], "lost": []}
+    return set(map(str, saved["begun"])), set(map(str, saved["lost"]))
 
 
 def write_begun(file: Path, begun: Iterable[str], lost: Iterable[str]) -> None:
@@ -190,13 +190,13 @@ def _anew(kind: Kind) -> str:
 def _absent(path: Path, kind: Kind) -> str:
     source, out = "SOURCE...", "FOLDER"
     if not path.exists():
-        found, out = f"there is no {kind.noun} at {path}", str(path)
+        problem, out = f"there is no {kind.noun} at {path}", str(path)
     elif not path.is_dir():
-        found, source = f"{path} is a file, expected the folder of {kind.title}", str(path)
+        problem, source = f"{path} is a file, expected the folder of {kind.title}", str(path)
     else:
-        found = f"{path} is not {kind.title} of Gnothi: it has no {FILE}"
+        problem = f"{path} is not {kind.title} of Gnothi: it has no {FILE}"
     near = "" if path.exists() else meant(path)
-    return f"{found}. {near}Build one with `{kind.build.format(source, out)}`."
+    return f"{problem}. {near}Build one with `{kind.build.format(source, out)}`."
 
 
 _FULL = re.compile(r"(os error|errno) (28|122|27)\b|no space left|quota|file too large|disk is full", re.IGNORECASE)
@@ -205,7 +205,7 @@ _PROBE_BYTES = 1 << 20
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Failures to write inside the block as IndexUnavailable, a full disk told from others."""
+    """Failures to write inside the block as IndexUnavailable, a full disk distinguished from others."""
     try:
         yield
     except GnothiError:

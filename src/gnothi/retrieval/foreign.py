@@ -58,15 +58,15 @@ class Foreign:
             return ()
         try:
             async with asyncio.timeout(self.seconds):
-                found = await (self.find(query, k, filters) if filters else self.find(query, k))
-                found = [one for one in found if not filters or passes(one[0].metadata, filters)]
+                results = await (self.find(query, k, filters) if filters else self.find(query, k))
+                results = [one for one in results if not filters or passes(one[0].metadata, filters)]
         except TimeoutError:
             raise IndexUnavailable(f"{self.name} gave nothing within {self.seconds:g} s. Look at what it asks.") from None
         except GnothiError:
             raise
         except Exception as error:
             raise IndexUnavailable(f"{self.name} failed with {type(error).__name__}: {error!s:.300}") from error
-        return ranked(scored(named(found)), k)
+        return ranked(scored(named(results)), k)
 
     async def aclose(self) -> None:
         """What was imported stays open: it is its module's."""
@@ -95,18 +95,18 @@ def passage(passage_id: str, text: str, known: Mapping[Any, Any]) -> Passage:
     return Passage(passage_id, text, str(known.get("title") or ""), metadata)
 
 
-def scored(found: Results) -> list[ScoredPassage]:
+def scored(results: Results) -> list[ScoredPassage]:
     """The scores as they came where every passage has one and they fall; else 1 / rank, so that the order stays."""
-    scores = [score for _, score in found if isinstance(score, int | float) and math.isfinite(score)]
-    if len(scores) < len(found) or any(after > before for before, after in pairwise(scores)):
-        scores = [1 / rank for rank in range(1, len(found) + 1)]
-    return [ScoredPassage(passage, float(score)) for (passage, _), score in zip(found, scores, strict=True)]
+    scores = [score for _, score in results if isinstance(score, int | float) and math.isfinite(score)]
+    if len(scores) < len(results) or any(after > before for before, after in pairwise(scores)):
+        scores = [1 / rank for rank in range(1, len(results) + 1)]
+    return [ScoredPassage(passage, float(score)) for (passage, _), score in zip(results, scores, strict=True)]
 
 
-def named(found: Results) -> Results:
+def named(results: Results) -> Results:
     """Each passage once, the first time that it came. One without an id, or with that of another text, has a digest for it."""
     held: dict[str, tuple[Passage, Any]] = {}
-    for passage, score in found:
+    for passage, score in results:
         standing = held.get(passage.id)
         if not passage.id or (standing is not None and (standing[0].title, standing[0].text) != (passage.title, passage.text)):
             digest = hashlib.blake2b(f"{passage.title}\0{passage.text}".encode("utf-8", "replace"), digest_size=8)
@@ -124,7 +124,7 @@ def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], b
         library = importlib.import_module(framework)
     except ImportError as error:
         raise MissingDependency(error.name or framework, scheme, f"<--index {scheme}:{argument}>") from error
-    fits = fits or (lambda thing: isinstance(thing, library.BaseRetriever))
+    fits = fits or (lambda target: isinstance(target, library.BaseRetriever))
     module, colon, name = argument.partition(":")
     if not (module and colon and name):
         raise IndexUnavailable(
@@ -133,22 +133,22 @@ def imported(scheme: str, argument: str, framework: str, fits: Callable[[Any], b
     if "" not in sys.path:
         sys.path.append("")
     try:
-        thing: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
         for part in name.split("."):
-            thing = getattr(thing, part)
-        if not fits(thing) and callable(thing):
-            thing = thing()
+            target = getattr(target, part)
+        if not fits(target) and callable(target):
+            target = target()
     except Exception as error:
         raise IndexUnavailable(
             f"<--index {scheme}:{argument}> cannot be imported: {type(error).__name__}: {error!s:.300}. Expected "
             f"{scheme}:MODULE:OBJECT, a retriever or a function that makes one, in a module that Python finds from here."
         ) from error
-    if not fits(thing):
+    if not fits(target):
         raise IndexUnavailable(
-            f"<--index {scheme}:{argument}>: got {thing!r:.80}, expected a retriever of {framework.partition('.')[0]}, or a "
+            f"<--index {scheme}:{argument}>: got {target!r:.80}, expected a retriever of {framework.partition('.')[0]}, or a "
             "function that makes one."
         )
-    return thing
+    return target
 
 
 # A retriever of LangChain's.
@@ -166,11 +166,11 @@ def _open_langchain(argument: str) -> Retriever:
         if "k" in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values()):
             documents = await retriever.ainvoke(query, k=k)
         else:
-            asked = retriever
+            searched = retriever
             if hasattr(retriever, "k"):
-                asked = copy.copy(retriever)  # for searches run side by side
-                asked.k = k
-            documents = await asked.ainvoke(query)
+                searched = copy.copy(retriever)  # for searches run side by side
+                searched.k = k
+            documents = await searched.ainvoke(query)
         return [(_passage_langchain(one), one.metadata.get("score")) for one in documents]
 
     return (Narrowable if _by_function(retriever) else Foreign)(f"langchain:{argument}", find)
@@ -198,7 +198,10 @@ _NAME = "retriever"
 
 def _open_haystack(argument: str) -> Retriever:
     component = imported(
-        "haystack", argument, "haystack", lambda thing: hasattr(thing, "__haystack_input__") and not isinstance(thing, type)
+        "haystack",
+        argument,
+        "haystack",
+        lambda candidate: hasattr(candidate, "__haystack_input__") and not isinstance(candidate, type),
     )
     from haystack import Pipeline
 
@@ -212,8 +215,8 @@ def _open_haystack(argument: str) -> Retriever:
         )
 
     async def find(query: str, k: int) -> Results:
-        given = {"query": query} | ({"top_k": k} if "top_k" in inputs else {})
-        documents = (await pipeline.run_async({_NAME: given}))[_NAME]["documents"]
+        arguments = {"query": query} | ({"top_k": k} if "top_k" in inputs else {})
+        documents = (await pipeline.run_async({_NAME: arguments}))[_NAME]["documents"]
         return [(passage(one.id, one.content or "", one.meta), one.score) for one in documents]
 
     return Foreign(f"haystack:{argument}", find)
@@ -231,13 +234,13 @@ def _open_llamaindex(argument: str) -> Retriever:
     blocks = type(retriever)._aretrieve is BaseRetriever._aretrieve  # which calls the one that does
 
     async def find(query: str, k: int) -> Results:
-        asked = retriever
+        searched = retriever
         if hasattr(retriever, "similarity_top_k"):
-            asked = copy.copy(retriever)  # for searches run side by side
-            asked.similarity_top_k = k
-        nodes = await (asyncio.to_thread(asked.retrieve, query) if blocks else asked.aretrieve(query))
-        found = [(one.node, one.score) for one in nodes]
-        return [(passage(node.node_id, node.get_content(), node.metadata), score) for node, score in found]
+            searched = copy.copy(retriever)  # for searches run side by side
+            searched.similarity_top_k = k
+        nodes = await (asyncio.to_thread(searched.retrieve, query) if blocks else searched.aretrieve(query))
+        results = [(one.node, one.score) for one in nodes]
+        return [(passage(node.node_id, node.get_content(), node.metadata), score) for node, score in results]
 
     return Foreign(f"llamaindex:{argument}", find)
 
@@ -256,36 +259,36 @@ class Searches(Protocol):
         ...
 
 
-def as_retriever(given: Any, key: str = "index") -> Any:
+def as_retriever(index: Any, key: str = "index") -> Any:
     """What ``(query, k)`` can be asked of as a Retriever; a name, and a Retriever, as it is.
 
     It gives passages, scored passages, texts or records, best first. One that is not ``async`` is asked in a thread. Raises
     InvalidSetting for anything else, and for one that takes other arguments."""
-    if given is None or isinstance(given, str):
-        return given
-    search = None if isinstance(given, type) else getattr(given, "search", given if callable(given) else None)
+    if index is None or isinstance(index, str):
+        return index
+    search = None if isinstance(index, type) else getattr(index, "search", index if callable(index) else None)
     if not callable(search):
-        lacks = "" if isinstance(given, type) else " It lacks search."
+        lacks = "" if isinstance(index, type) else " It lacks search."
         raise InvalidSetting(
-            f"{key}: got {_what(given)}, expected a name, a folder, a function of (query, k), or an object that has "
+            f"{key}: got {_what(index)}, expected a name, a folder, a function of (query, k), or an object that has "
             f"search(query, k).{lacks}"
         )
-    _check_takes(given, search, key)
-    if isinstance(given, Retriever) and inspect.iscoroutinefunction(search):
-        return given
+    _check_takes(index, search, key)
+    if isinstance(index, Retriever) and inspect.iscoroutinefunction(search):
+        return index
 
-    name = str(getattr(given, "name", None) or getattr(given, "__name__", type(given).__name__))
+    name = str(getattr(index, "name", None) or getattr(index, "__name__", type(index).__name__))
 
     async def find(query: str, k: int) -> Results:
         with running(f"index {name!r}"):
-            found = search(query, k) if inspect.iscoroutinefunction(search) else await asyncio.to_thread(search, query, k)
-            found = await found if inspect.isawaitable(found) else found
-        return [_given_passage(one) for one in _listed(found)]
+            results = search(query, k) if inspect.iscoroutinefunction(search) else await asyncio.to_thread(search, query, k)
+            results = await results if inspect.isawaitable(results) else results
+        return [_as_passage(one) for one in _listed(results)]
 
-    return Foreign(name, find, given=given)
+    return Foreign(name, find, given=index)
 
 
-def _check_takes(given: Any, search: Any, key: str) -> None:
+def _check_takes(index: Any, search: Any, key: str) -> None:
     """Raise InvalidSetting where a query and a number cannot be given; what does not say what it takes may take them."""
     try:
         takes = inspect.signature(search)
@@ -294,32 +297,32 @@ def _check_takes(given: Any, search: Any, key: str) -> None:
     try:
         takes.bind("query", 1)
     except TypeError:
-        raise InvalidSetting(f"{key}: got {_what(given)} that searches by {takes}, expected (query, k).") from None
+        raise InvalidSetting(f"{key}: got {_what(index)} that searches by {takes}, expected (query, k).") from None
 
 
-def _what(given: Any) -> str:
-    if isinstance(given, type):
-        return f"the class {given.__name__}"
-    return f"the function {given.__name__}" if inspect.isfunction(given) else f"an object of the class {type(given).__name__}"
+def _what(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"the function {value.__name__}" if inspect.isfunction(value) else f"an object of the class {type(value).__name__}"
 
 
-def _listed(found: Any) -> Iterable[Any]:
-    if not isinstance(found, Iterable) or isinstance(found, str):
-        raise InvalidInput(f"the search of your index gave {found!r:.80}, expected a list of passages or texts.")
-    return found
+def _listed(results: Any) -> Iterable[Any]:
+    if not isinstance(results, Iterable) or isinstance(results, str):
+        raise InvalidInput(f"the search of your index gave {results!r:.80}, expected a list of passages or texts.")
+    return results
 
 
-def _given_passage(one: Any) -> tuple[Passage, float | None]:
-    if isinstance(one, ScoredPassage):
-        return one.passage, one.score
-    if isinstance(one, Passage):
-        return one, None
-    if isinstance(one, str):
-        return Passage("", one), None
-    if isinstance(one, Mapping) and isinstance(one.get("text"), str):
-        known = {key: value for key, value in one.items() if key != "text"}
-        return passage("" if one.get("id") is None else str(one["id"]), one["text"], known), one.get("score")
+def _as_passage(result: Any) -> tuple[Passage, float | None]:
+    if isinstance(result, ScoredPassage):
+        return result.passage, result.score
+    if isinstance(result, Passage):
+        return result, None
+    if isinstance(result, str):
+        return Passage("", result), None
+    if isinstance(result, Mapping) and isinstance(result.get("text"), str):
+        known = {key: value for key, value in result.items() if key != "text"}
+        return passage("" if result.get("id") is None else str(result["id"]), result["text"], known), result.get("score")
     raise InvalidInput(
-        f"the search of your index gave {one!r:.80}, expected a gnothi.Passage, a scored one, a text, or a record with a text: "
-        '{"text": ..., "id": ..., "title": ..., "score": ...}.'
+        f"the search of your index gave {result!r:.80}, expected a gnothi.Passage, a scored one, a text, or a record with a "
+        'text: {"text": ..., "id": ..., "title": ..., "score": ...}.'
     )

@@ -22,14 +22,14 @@ _NOT_LATIN = ("arabic", "greek", "russian", "tamil")
 
 def named(language: str) -> str:
     """A language by its name or code. Raises InvalidSetting for one without stems."""
-    asked = language.strip().casefold()
+    wanted = language.strip().casefold()
     names = {code: name for name, code in reversed(_CODES.items())} | {name: name for name in _CODES}
-    if asked not in names:
+    if wanted not in names:
         raise InvalidSetting(
             f"<--language>: got {language!r:.40}, expected {', '.join(sorted(_CODES))} or a code as de. Name {NONE} for "
             "another language in Latin letters; one in other letters needs nothing."
         )
-    return names[asked]
+    return names[wanted]
 
 
 def code(language: str) -> str:
@@ -48,7 +48,7 @@ _ENGLISH = {"the", "of", "and", "in", "to", "a", "is", "was", "for", "that"}
 _LEAST_WORDS = 5
 """Of a passage whose language can be guessed."""
 _LEAST, _DOUBTED = 3, 0.5
-"""Passages of another language, and their share of those looked at, from which on it is told."""
+"""Passages of another language, and their share of those looked at, from which on a notice is given."""
 _NO_LANGUAGE = ("zxx", "und", "mul")
 """Codes of ISO 639 for text in none, an unknown one, or several."""
 
@@ -58,19 +58,19 @@ class Sample:
     py3langid (``gnothi[documents]``)."""
 
     def __init__(self) -> None:
-        self._kept: list[str] = []
-        self._seen, self._step = 0, 1
+        self._texts: list[str] = []
+        self._count, self._step = 0, 1
 
     def look(self, text: str) -> None:
-        if self._seen % self._step == 0:
-            self._kept.append(text[:1000])
-            if len(self._kept) > _LOOKED_AT:
-                self._kept, self._step = self._kept[::2], self._step * 2
-        self._seen += 1
+        if self._count % self._step == 0:
+            self._texts.append(text[:1000])
+            if len(self._texts) > _LOOKED_AT:
+                self._texts, self._step = self._texts[::2], self._step * 2
+        self._count += 1
 
     def doubt(self, language: str) -> str:
-        """What to tell the user; empty where nothing is to be told."""
-        latin = [text for text in self._kept if len(_LATIN.findall(text)) >= max(_LEAST_WORDS, len(text.split()) / 2)]
+        """A notice for the user; empty where there is none."""
+        latin = [text for text in self._texts if len(_LATIN.findall(text)) >= max(_LEAST_WORDS, len(text.split()) / 2)]
         # Most indexes are English, and the guesser takes a second to open.
         open_to_doubt = [text for text in latin if language != DEFAULT or not _seems_english(text)]
         if len(open_to_doubt) <= len(latin) * _DOUBTED:
@@ -80,14 +80,14 @@ class Sample:
         except ImportError:
             return ""
         guess: Any = py3langid.classify
-        (found, number), *_ = Counter(guess(text)[0] for text in open_to_doubt).most_common(1)
+        (guessed, number), *_ = Counter(guess(text)[0] for text in open_to_doubt).most_common(1)
         stems, known = stemmer(language), {code: name for name, code in reversed(_CODES.items())}
-        if number < _LEAST or number <= len(latin) * _DOUBTED or known.get(found, "") == stems or found in _NO_LANGUAGE:
+        if number < _LEAST or number <= len(latin) * _DOUBTED or known.get(guessed, "") == stems or guessed in _NO_LANGUAGE:
             return ""
         return (
-            f"{number} of {len(latin)} passages looked at seem to be {known.get(found, repr(found))}, and words have "
+            f"{number} of {len(latin)} passages looked at seem to be {known.get(guessed, repr(guessed))}, and words have "
             f"{stems or 'no'} stems here, so fewer are found. If that is so, build a new index with "
-            f"<--language {known.get(found, NONE)}>."
+            f"<--language {known.get(guessed, NONE)}>."
         )
 
 

@@ -89,7 +89,7 @@ def plain(path: Path | str) -> str:
 def from_plain(text: str) -> Path:
     """The file of which ``plain`` wrote the path."""
     if not os.path.lexists(text):
-        text = re.sub(r"\\u(dc[89a-f][0-9a-f])", lambda found: chr(int(found[1], 16)), text)
+        text = re.sub(r"\\u(dc[89a-f][0-9a-f])", lambda match: chr(int(match[1], 16)), text)
     return Path(text)
 
 
@@ -193,8 +193,8 @@ class Ledger:
 
     def forgotten(self) -> list[str]:
         """Of the orphans those of no source, whose passages are to be deleted now."""
-        found, self.orphans = [one for one in self.orphans if self.by_origin(one) is None], []
-        return found
+        origins, self.orphans = [one for one in self.orphans if self.by_origin(one) is None], []
+        return origins
 
     def _push(self, changed: list[Entry], removed: list[str]) -> None:
         """Write to where the rows came from."""
@@ -210,17 +210,17 @@ class Ledger:
     def place(self, path: str) -> int:
         """When it was seen; 0 for never."""
         with self._errors():
-            found = self._db.execute("SELECT place FROM seen WHERE path = ?", (path,)).fetchone()
-        return found[0] if found else 0
+            row = self._db.execute("SELECT place FROM seen WHERE path = ?", (path,)).fetchone()
+        return row[0] if row else 0
 
     def sees_below(self, folder: str) -> bool:
         with self._errors():
-            condition, *given = _below("path", folder)
-            return self._db.execute(f"SELECT 1 FROM seen WHERE {condition} LIMIT 1", given).fetchone() is not None
+            condition, *values = _below("path", folder)
+            return self._db.execute(f"SELECT 1 FROM seen WHERE {condition} LIMIT 1", values).fetchone() is not None
 
     def unseen(self, folder: str) -> Iterator[Entry]:
-        condition, *given = _below("path", folder)
-        return self._entries(f"({condition}) AND path NOT IN (SELECT path FROM seen)", *given)
+        condition, *values = _below("path", folder)
+        return self._entries(f"({condition}) AND path NOT IN (SELECT path FROM seen)", *values)
 
     def moved(self) -> Iterator[Entry]:
         """Sources that were not met, but another one that is the same file with the same content."""
@@ -232,36 +232,36 @@ class Ledger:
 
     # --- one source -------------------------------------------------------------------------------------------------
 
-    def entry(self, found: SourceFile, root: Path, settings: str, takes: Sequence[str]) -> Entry:
+    def entry(self, source: SourceFile, root: Path, settings: str, takes: Sequence[str]) -> Entry:
         """How far the reading of a file has come in this version of it, under these ``settings``. A file that was moved takes
         the name of one that is gone from the folders ``takes``. Raises OSError for a file that cannot be read."""
-        path, below = plain(found.path), plain(root)
+        path, below = plain(source.path), plain(root)
         known = self.by_path(path)
-        key, known = (known.key, known) if known else self._taken(found, root, takes)
+        key, known = (known.key, known) if known else self._taken(source, root, takes)
         if known:
             inside = is_below(path, known.root) and not is_below(known.root, below)  # the outermost of several counts
             if (known.path, known.root) != (path, known.root if inside else below):
                 self.put(known := replace(known, path=path, root=known.root if inside else below))
-            if (known.stamp, known.settings) == (found.stamp, settings):
+            if (known.stamp, known.settings) == (source.stamp, settings):
                 return known
-        young = time.time() - found.changed_ns / 1e9 < _YOUNG_SECONDS
-        stamp = f"{found.stamp}?" if young else found.stamp
-        with found.path.open("rb") as file:
+        young = time.time() - source.changed_ns / 1e9 < _YOUNG_SECONDS
+        stamp = f"{source.stamp}?" if young else source.stamp
+        with source.path.open("rb") as file:
             digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         if known and (known.digest, known.settings) == (digest, settings):
-            self.put(known := replace(known, stamp=stamp, inode=found.inode))
+            self.put(known := replace(known, stamp=stamp, inode=source.inode))
             return known
-        origin = hashlib.blake2b(f"{key}\n{found.stamp}:{settings}".encode(), digest_size=8).hexdigest()
-        fresh = Entry(key, path, known.root if known else below, stamp, settings, digest, found.inode, origin)
+        origin = hashlib.blake2b(f"{key}\n{source.stamp}:{settings}".encode(), digest_size=8).hexdigest()
+        fresh = Entry(key, path, known.root if known else below, stamp, settings, digest, source.inode, origin)
         if known is None:
             return fresh
         stale = tuple(one for one in dict.fromkeys((*known.stale, known.origin)) if one != origin)
         return replace(fresh, stale=stale, shares=known.shares)
 
-    def _taken(self, found: SourceFile, root: Path, takes: Sequence[str]) -> tuple[str, Entry | None]:
+    def _taken(self, source: SourceFile, root: Path, takes: Sequence[str]) -> tuple[str, Entry | None]:
         """The shortest end of the file's path that no other file has; with what is known of the one that had it and is gone."""
-        parts = found.path.parts[1:]
-        shortest = len(found.path.parts) - len(root.parts) + 1
+        parts = source.path.parts[1:]
+        shortest = len(source.path.parts) - len(root.parts) + 1
         for length in range(min(shortest, len(parts)), len(parts) + 1):
             key = plain("/".join(parts[-length:]))
             other = self.by_key(key)
@@ -269,17 +269,17 @@ class Ledger:
                 return key, None
             if is_gone(other.path) and (
                 any(is_below(other.path, one) for one in takes)
-                or (other.inode == found.inode and other.stamp.startswith(f"{found.content_stamp}:"))
+                or (other.inode == source.inode and other.stamp.startswith(f"{source.content_stamp}:"))
             ):
                 return key, other
-        return plain(found.path), None
+        return plain(source.path), None
 
     def _put(self, entry: Entry) -> None:
         self._db.execute(f"INSERT OR REPLACE INTO sources VALUES ({', '.join('?' * _COLUMNS)})", as_row(entry))
 
-    def _entries(self, condition: str, *given: Any) -> Iterator[Entry]:
+    def _entries(self, condition: str, *values: Any) -> Iterator[Entry]:
         with self._errors():
-            rows = self._db.execute(f"SELECT * FROM sources WHERE {condition}", given)
+            rows = self._db.execute(f"SELECT * FROM sources WHERE {condition}", values)
             # Fetched in pieces; what is put meanwhile may be among them.
             while some := rows.fetchmany(1000):
                 yield from map(from_row, some)
@@ -315,11 +315,11 @@ class FolderLedger(Ledger):
         self._changed.clear()
 
     def recover_from(self, begun: Path) -> None:
-        """``recover`` by what the file ``begun`` tells, of which ``save`` leaves the orphans."""
+        """``recover`` from the file ``begun``. ``save`` leaves the orphans in it."""
         with self._errors():
-            told = read_begun(begun)
+            saved = read_begun(begun)
         self._begun = begun
-        self.recover(*told)
+        self.recover(*saved)
 
     def save(self) -> None:
         super().save()
@@ -370,8 +370,8 @@ def from_row(row: Sequence[Any]) -> Entry:
         raise ValueError("a row holds values of the wrong kinds")
     key, path, root, stamp, settings, digest, inode, origin = names
     old, shared = map(tuple, lists)
-    seen = (Checkpoint(offset, line), passages, invalid, empty, read, bool(complete), bool(again))
-    return Entry(key, path, root, stamp, settings, digest, inode, origin, old, shared, *seen)
+    progress = (Checkpoint(offset, line), passages, invalid, empty, read, bool(complete), bool(again))
+    return Entry(key, path, root, stamp, settings, digest, inode, origin, old, shared, *progress)
 
 
 def _below(column: str, folder: str) -> tuple[str, str, str, str]:

@@ -30,7 +30,7 @@ class LeftOut:
 
 
 def read(folder: Path) -> list[LeftOut]:
-    """Those of the builds so far, in order of their names; none where nothing tells."""
+    """Those of the builds so far, in order of their names; none where there is no such file."""
     try:
         raw = json.loads(regular(folder / FILE).read_bytes())
         return [LeftOut(str(path), str(reason), bool(unreadable), bool(was_read)) for path, reason, unreadable, was_read in raw]
@@ -38,12 +38,12 @@ def read(folder: Path) -> list[LeftOut]:
         return []
 
 
-def write(folder: Path, sources: Sequence[str | os.PathLike[str]], found: Sequence[LeftOut]) -> None:
+def write(folder: Path, sources: Sequence[str | os.PathLike[str]], left_out: Sequence[LeftOut]) -> None:
     """Those below ``sources`` are now these; those of others stay. A thousand are kept, unreadable ones before others."""
     roots = [str(whole(source)) for source in sources]
     others = [one for one in read(folder) if not any(f"{one.path}{os.sep}".startswith(f"{root}{os.sep}") for root in roots)]
-    if not found and not others and not (folder / FILE).exists():
+    if not left_out and not others and not (folder / FILE).exists():
         return
-    chosen = sorted({*others, *found}, key=lambda one: (not one.unreadable, one.path))[:_MOST]
-    kept = [(one.path, one.reason, one.unreadable, one.read) for one in sorted(chosen, key=lambda one: one.path)]
-    write_whole(folder / FILE, json.dumps(kept, indent=0, ensure_ascii=False))
+    chosen = sorted({*others, *left_out}, key=lambda one: (not one.unreadable, one.path))[:_MOST]
+    rows = [(one.path, one.reason, one.unreadable, one.read) for one in sorted(chosen, key=lambda one: one.path)]
+    write_whole(folder / FILE, json.dumps(rows, indent=0, ensure_ascii=False))

@@ -65,26 +65,26 @@ def sources(folder: Path) -> Iterator[Source]:
 def delete_sources(out: str | os.PathLike[str], names: Sequence[str]) -> Deleted:
     """Take what was read from files out of an index: each by its name there, its path, or a folder of either. Raises
     IndexUnavailable."""
-    opened = target(out, DEFAULT_MEMORY_MB)
+    opening = target(out, DEFAULT_MEMORY_MB)
     check_built(out)
-    with opened as found:
-        before, folder = found.writer.passages, Path(out)
-        deleted, chosen = take_out(found.ledger, names)
+    with opening as opened:
+        before, folder = opened.writer.passages, Path(out)
+        deleted, chosen = take_out(opened.ledger, names)
         for entry in chosen:
             for origin in (entry.origin, *entry.stale):
-                found.writer.delete_origin(origin)
+                opened.writer.delete_origin(origin)
         if chosen:
             # A file that can be read in part only stays so after every build.
             complete = folder.is_dir() and read_manifest(folder).complete
-            found.writer.commit(complete or all(entry.complete for entry in found.ledger.entries()))
-            found.ledger.save()
-        return replace(deleted, deleted=before - found.writer.passages, passages=found.writer.passages)
+            opened.writer.commit(complete or all(entry.complete for entry in opened.ledger.entries()))
+            opened.ledger.save()
+        return replace(deleted, deleted=before - opened.writer.passages, passages=opened.writer.passages)
 
 
 def take_out(ledger: Ledger, names: Sequence[str]) -> tuple[Deleted, list[Entry]]:
     """Out of the ledger, which is not saved yet."""
-    found = {name: list(named(ledger, name)) for name in names}
-    chosen = {entry.key: entry for entries in found.values() for entry in entries}
+    entries_by_name = {name: list(named(ledger, name)) for name in names}
+    chosen = {entry.key: entry for entries in entries_by_name.values() for entry in entries}
     for key in chosen:
         ledger.remove(key)
     shared = sorted({key for entry in chosen.values() for key in entry.shares})
@@ -92,7 +92,7 @@ def take_out(ledger: Ledger, names: Sequence[str]) -> tuple[Deleted, list[Entry]
     for other in others:
         ledger.put(other.to_read_again())
     there = tuple(sorted(entry.path for entry in chosen.values() if not is_gone(entry.path)))
-    again, missing = tuple(other.key for other in others), tuple(name for name in names if not found[name])
+    again, missing = tuple(other.key for other in others), tuple(name for name in names if not entries_by_name[name])
     return Deleted(tuple(sorted(chosen)), there, again, missing), list(chosen.values())
 
 

@@ -65,14 +65,14 @@ class CommonPrefix:
                 again = copy.deepcopy(cache)
                 if again is not None:
                     again.batch_repeat_interleave(len(batch))
-                given = self._go_on([rows[place][common:] for place in batch], [common] * len(batch), again)
-                for place, score in zip(batch, given.tolist(), strict=True):
+                values = self._go_on([rows[place][common:] for place in batch], [common] * len(batch), again)
+                for place, score in zip(batch, values.tolist(), strict=True):
                     scores[place] = score
         return scores
 
-    def logits(self, asked: Sequence[tuple[str, Sequence[str]]]) -> Any:
+    def logits(self, queries: Sequence[tuple[str, Sequence[str]]]) -> Any:
         """The scores of all texts of all queries, in order, shape (texts,), with gradients; the same number of texts each."""
-        groups = [self._rows(query, texts) for query, texts in asked]
+        groups = [self._rows(query, texts) for query, texts in queries]
         common = [shared(rows) for rows in groups]
         if min(common) == 0:
             return self._go_on([row for rows in groups for row in rows], [0] * sum(map(len, groups)), None)
@@ -90,9 +90,9 @@ class CommonPrefix:
 
         ids, mask = self._padded(prefixes)
         cache = DynamicCache(config=self._transformer.config)
-        given = {self._cache_argument: cache}
+        options = {self._cache_argument: cache}
         places = _places(mask)
-        self._transformer(input_ids=ids, attention_mask=mask, position_ids=places, use_cache=True, logits_to_keep=1, **given)
+        self._transformer(input_ids=ids, attention_mask=mask, position_ids=places, use_cache=True, logits_to_keep=1, **options)
         return cache
 
     def _go_on(self, rows: Sequence[Row], common: Sequence[int], cache: Any) -> Any:
@@ -223,13 +223,13 @@ class CrossEncoderReranker:
             longest = pairs[order[0]]
             tokens = min(self._limit, self._tokens(longest[0]) + self._tokens(longest[1]) + 3)
             batch, order = order[: max(1, _BATCH_TOKENS // tokens)], order[max(1, _BATCH_TOKENS // tokens) :]
-            given = self._model.predict(
+            values = self._model.predict(
                 [pairs[place] for place in batch],
                 batch_size=len(batch),
                 activation_fn=Identity(),
                 show_progress_bar=False,
             )
-            for place, score in zip(batch, given.tolist(), strict=True):
+            for place, score in zip(batch, values.tolist(), strict=True):
                 scores[place] = score
         return scores
 
@@ -251,23 +251,23 @@ class CrossEncoderReranker:
         if not others:
             return _cut(*first, room)
         sizes = [len(places) for _, places in others]
-        asked, rest = shares([len(first[1]), sum(sizes)], room)
+        for_query, rest = shares([len(first[1]), sum(sizes)], room)
         lines = [_cut(*one, size) for one, size in zip(others, shares(sizes, rest), strict=True)]
-        return _in_a_line("\n".join((_cut(*first, -asked), *lines)))
+        return _in_a_line("\n".join((_cut(*first, -for_query), *lines)))
 
     def _places(self, text: str) -> list[tuple[int, int]]:
         """Beginning and end of each token."""
-        found = self._model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        return list(found["offset_mapping"])
+        encoded = self._model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return list(encoded["offset_mapping"])
 
 
 def shares(sizes: Sequence[int], room: int) -> list[int]:
     """How much of ``room`` each gets: what it asks for where all can, else equal parts, of which none is left unused."""
-    left, given = room, [0] * len(sizes)
+    remaining, parts = room, [0] * len(sizes)
     for done, place in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
-        given[place] = min(sizes[place], left // (len(sizes) - done))
-        left -= given[place]
-    return given
+        parts[place] = min(sizes[place], remaining // (len(sizes) - done))
+        remaining -= parts[place]
+    return parts
 
 
 def _cut(text: str, places: Sequence[tuple[int, int]], tokens: int) -> str:
@@ -299,7 +299,7 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the re-ranker {name!r}") from error
     try:
-        with quiet(), reports() as told:
+        with quiet(), reports() as messages:
             architectures = getattr(AutoConfig.from_pretrained(source, trust_remote_code=False), "architectures", None) or [""]
             plain = not architectures[0].endswith(("ForSequenceClassification", "ForCausalLM"))
             if plain and not untrained:
@@ -308,7 +308,7 @@ def load_cross_encoder(source: str, name: str, untrained: bool = False) -> Any:
                     f"Train one from it: `gnothi train reranker QUESTIONS --base {name}`. {_EXPECTED}"
                 )
             model: Any = CrossEncoder(source, num_labels=1 if plain else None, trust_remote_code=False)
-        check_found(told, _NEW if plain else _NONE)
+        check_found(messages, _NEW if plain else _NONE)
     except ModelUnavailable:
         raise
     except Exception as error:  # the library raises many kinds; to a user they all mean the same

@@ -99,12 +99,12 @@ def special_tokens(text: str) -> tuple[list[str], int]:
     words = text.split()
     # Plain letters have at most two bytes, but for those of Vietnamese, whose words are short.
     long = max(map(len, words), default=0) > _KEPT // 2
-    long = long and any(len(one.encode("utf-8", "replace")) > _KEPT for one in words)
+    long = long and any(len(token.encode("utf-8", "replace")) > _KEPT for token in words)
     if not long and not is_special(text):
         return [], len(words)
     tokens = _TOKEN.findall(text)
-    found = [one for one in tokens if _SPECIAL.search(one) or (long and len(one.encode("utf-8", "replace")) > _KEPT)]
-    return found, len(tokens) - len(found)
+    special = [token for token in tokens if _SPECIAL.search(token) or (long and len(token.encode("utf-8", "replace")) > _KEPT)]
+    return special, len(tokens) - len(special)
 
 
 def broken(text: str) -> list[str]:
@@ -119,19 +119,19 @@ def units(text: str, mixed: bool = True) -> list[str]:
     """What is looked up of a text: words; of runs without spaces every two characters that follow each other (of Han, kana and
     Hangul) or three (of Thai, Lao, Khmer, Burmese); a run that is shorter, whole. Without ``mixed`` letters beside such a run,
     and single ones, do not count: in a text of other scripts they are seldom words."""
-    found: list[str] = []
+    terms: list[str] = []
     for token in normal(text).translate(_FOLDED).split():
         runs = _RUN.findall(token)
         for pairs, triples, word in runs:
             size = 2 if pairs else 3
             run = pairs or triples
             if word:
-                found += [_stem(word)] if mixed or (len(runs) == 1 and len(word) > 1) or not word.isascii() else []
+                terms += [_stem(word)] if mixed or (len(runs) == 1 and len(word) > 1) or not word.isascii() else []
             elif len(run) <= size:
-                found.append(run)
+                terms.append(run)
             else:
-                found += [run[start : start + size] for start in range(len(run) - size + 1)]
-    return [one for one in found if one]
+                terms += [run[start : start + size] for start in range(len(run) - size + 1)]
+    return [one for one in terms if one]
 
 
 def _stem(word: str) -> str:

@@ -39,15 +39,15 @@ def shards(folder: Path) -> list[Path]:
     """The folders in ``folder``, by name, each to be an index; those whose name starts with a dot are left out. Raises
     IndexUnavailable where there is none."""
     try:
-        found = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
+        folders = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
     except OSError as error:
         raise IndexUnavailable(f"the folder of shards {folder} cannot be read: {error.strerror}. Check its name.") from None
-    if not found:
+    if not folders:
         raise IndexUnavailable(
             f"{folder} holds no folders, expected one or more indexes in it. Build each with "
             f"`gnothi index build SOURCE... --out {folder / 'NAME'}`."
         )
-    return found
+    return folders
 
 
 def commit_stamps(folders: Sequence[Path]) -> Stamps:
@@ -58,15 +58,15 @@ def commit_stamps(folders: Sequence[Path]) -> Stamps:
 def common(manifests: Mapping[Path, Manifest]) -> tuple[str, analysis.Fields]:
     """Language and fields of the indexes in these folders. Raises InvalidSetting where they have several: a word has one stem
     and one rarity in a search."""
-    (first, one), *others = manifests.items()
+    (first, manifest), *others = manifests.items()
     for folder, other in others:
-        for flag, ours, theirs in (("language", one.language, other.language), ("fields", one.fields, other.fields)):
+        for flag, ours, theirs in (("language", manifest.language, other.language), ("fields", manifest.fields, other.fields)):
             if theirs != ours:
                 raise InvalidSetting(
                     f"shards are searched as one index: {first} was built with <--{flag} {ours}>, {folder} with "
                     f"<--{flag} {theirs}>. Build one of them again with the other's."
                 )
-    return one.language, one.fields
+    return manifest.language, manifest.fields
 
 
 def open_engine(folders: Sequence[Path], language: str) -> tantivy.Index:
@@ -87,16 +87,16 @@ def open_engine(folders: Sequence[Path], language: str) -> tantivy.Index:
     return _linked(folders, language)  # writers commit, and take away files, as fast as they are linked
 
 
-def check_distinct(found: Sequence[ScoredPassage], name: str) -> None:
+def check_distinct(passages: Sequence[ScoredPassage], name: str) -> None:
     """Raises InvalidSetting for an id that two shards hold: it would be found, and count, twice."""
-    seen: set[str] = set()
-    for one in found:
-        if one.passage.id in seen:
+    ids: set[str] = set()
+    for scored in passages:
+        if scored.passage.id in ids:
             raise InvalidSetting(
-                f"the passage id {one.passage.id!r:.60} is in two shards of {name}: an id names one passage. Build the shards "
-                "from files that have no id in common."
+                f"the passage id {scored.passage.id!r:.60} is in two shards of {name}: an id names one passage. Build the "
+                "shards from files that have no id in common."
             )
-        seen.add(one.passage.id)
+        ids.add(scored.passage.id)
 
 
 def _linked(folders: Sequence[Path], language: str) -> tantivy.Index:

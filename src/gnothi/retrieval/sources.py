@@ -24,26 +24,28 @@ class Roots:
     """``read`` are the sources to walk, each by the path it is known by, ``noted`` what the ledger notes as the root of what is
     found there; what is gone ``below`` leaves."""
 
-    def __init__(self, ledger: Ledger, found: Survey, out: str, keep_missing: bool) -> None:
+    def __init__(self, ledger: Ledger, survey: Survey, out: str, keep_missing: bool) -> None:
         """Raises InvalidInput where all that was known of a folder seems to be gone, unless it is kept."""
         known = ledger.roots()
         self.read: list[Path] = []
         self.noted: dict[Path, Path] = {}
         self.below: list[str] = []
-        for path, root in found.roots.items():
+        for path, root in survey.roots.items():
             here = (
-                path if any(is_below(plain(path), one) for one in known) else _as_known(path, [*known, *map(plain, self.read)])
+                path
+                if any(is_below(plain(path), folder) for folder in known)
+                else _as_known(path, [*known, *map(plain, self.read)])
             )
             if not root.files and not keep_missing:
                 _refuse_lost(ledger, here, root.unreadable, out)
             if here not in self.noted:
                 self.read.append(here)
-                self.noted[here] = min((Path(one) for one in known if _reaches(one, here)), default=here, key=_length)
+                self.noted[here] = min((Path(folder) for folder in known if _reaches(folder, here)), default=here, key=_length)
                 self.below.append(plain(here))
         for here in list(self.read):
             _respell(ledger, here, known)
             if next(ledger.below(plain(here)), None) is None:
-                self.below += [one for one in known if is_gone(one) and _has_moved(ledger, from_plain(one), here)]
+                self.below += [folder for folder in known if is_gone(folder) and _has_moved(ledger, from_plain(folder), here)]
 
     def holds(self, path: str) -> bool:
         return any(is_below(path, one) for one in self.below)
@@ -52,23 +54,23 @@ class Roots:
 def _as_known(path: Path, known: Iterable[str]) -> Path:
     """The path by which a known root reaches the same place, where links do."""
     real = os.path.realpath(path)
-    reaching = [(one, there) for one in known if is_below(real, there := os.path.realpath(from_plain(one)))]
+    reaching = [(root, there) for root in known if is_below(real, there := os.path.realpath(from_plain(root)))]
     if not reaching:
         return path
-    one, there = max(reaching, key=lambda pair: len(pair[1]))
-    return from_plain(one) / os.path.relpath(real, there) if real != there else from_plain(one)
+    root, there = max(reaching, key=lambda pair: len(pair[1]))
+    return from_plain(root) / os.path.relpath(real, there) if real != there else from_plain(root)
 
 
 def _respell(ledger: Ledger, here: Path, known: Iterable[str]) -> None:
     """What is known by a link into this folder is known by its place from now on."""
     real = os.path.realpath(here)
-    for one in known:
-        there = os.path.realpath(from_plain(one))
-        if there in (one, real) or is_below(one, plain(here)) or not is_below(there, real):
+    for root in known:
+        there = os.path.realpath(from_plain(root))
+        if there in (root, real) or is_below(root, plain(here)) or not is_below(there, real):
             continue
         to = plain(here / os.path.relpath(there, real))
-        for entry in list(ledger.below(one)):
-            ledger.put(entry.at(to + entry.path[len(one) :], to))
+        for entry in list(ledger.below(root)):
+            ledger.put(entry.at(to + entry.path[len(root) :], to))
 
 
 def _reaches(root: str, path: Path) -> bool:
@@ -83,8 +85,8 @@ def _reaches(root: str, path: Path) -> bool:
 def _has_moved(ledger: Ledger, root: Path, here: Path) -> bool:
     """Whether one of the root's files lies here, at the same place below, and is the same file."""
     for entry in ledger.below(plain(root)):
-        found = file(here / from_plain(entry.path).relative_to(root), here, ("",))
-        if getattr(found, "inode", None) == entry.inode and entry.stamp.startswith(f"{getattr(found, 'content_stamp', '')}:"):
+        moved = file(here / from_plain(entry.path).relative_to(root), here, ("",))
+        if getattr(moved, "inode", None) == entry.inode and entry.stamp.startswith(f"{getattr(moved, 'content_stamp', '')}:"):
             return True
     return False
 
@@ -157,7 +159,7 @@ class SourceReader(ABC, Generic[R]):
         ledger: Ledger,
         settings: str,
         skip_invalid: bool,
-        found: Survey,
+        survey: Survey,
         out: str,
         formats: Collection[str],
         keep_missing: bool = False,
@@ -166,7 +168,7 @@ class SourceReader(ABC, Generic[R]):
         self.ledger = ledger
         self.settings = settings
         self.skip_invalid = skip_invalid
-        self.total = found.total
+        self.total = survey.total
         self.formats = formats
         self.keep_missing = keep_missing
         self.out = out
@@ -174,8 +176,8 @@ class SourceReader(ABC, Generic[R]):
         self.left_out: list[LeftOut] = []
         self.current: Entry | None = None  # the source being read, and how far
         self.started = self.last_commit = time.monotonic()
-        self.only = len(found.roots) == 1
-        self.roots = Roots(ledger, found, out, keep_missing)
+        self.only = len(survey.roots) == 1
+        self.roots = Roots(ledger, survey, out, keep_missing)
         self._takes = [] if keep_missing else self.roots.below
         self._unseen: list[str] = []  # what could not be looked at
         self._again: set[str] = set()
@@ -196,41 +198,41 @@ class SourceReader(ABC, Generic[R]):
         self._follow()
         self._read_again()
 
-    def _source(self, found: SourceFile) -> None:
+    def _source(self, source: SourceFile) -> None:
         self.report.sources += 1
         try:
-            entry = self._known(found)
+            entry = self._known(source)
             if entry.complete and not entry.again:
                 self.report.unchanged += 1
             else:
-                entry = self._try(found, entry)
+                entry = self._try(source, entry)
             self.report.invalid.count += entry.invalid
             self.report.empty += entry.empty
         except (Unreadable, MissingDependency) as error:
-            if found.named and self.only:
+            if source.named and self.only:
                 raise
-            known = self.ledger.by_path(plain(found.path))
-            kept = " What was read from it before stays." if known and (known.complete or known.stale) else ""
+            known = self.ledger.by_path(plain(source.path))
+            note = " What was read from it before stays." if known and (known.complete or known.stale) else ""
             unread = not isinstance(error, NoDocument)
-            reason = error.message.removeprefix(f"{found.path}").lstrip(", ")
-            self.leave_out(LeftOut(plain(found.path), plain(reason), unread))
+            reason = error.message.removeprefix(f"{source.path}").lstrip(", ")
+            self.leave_out(LeftOut(plain(source.path), plain(reason), unread))
             listing = self.report.unreadable if unread else self.report.skipped
-            listing.add(error.message + kept)  # with the marks of parameters, as every message
+            listing.add(error.message + note)  # with the marks of parameters, as every message
             self.report.sources -= 1
-        self.bytes_done += found.size
-        self._tell(0)
+        self.bytes_done += source.size
+        self._report_progress(0)
 
-    def _known(self, found: SourceFile) -> Entry:
+    def _known(self, source: SourceFile) -> Entry:
         try:
-            return self.ledger.entry(found, self.roots.noted.get(found.root, found.root), self.settings, self._takes)
+            return self.ledger.entry(source, self.roots.noted.get(source.root, source.root), self.settings, self._takes)
         except OSError as error:
-            raise unreadable(found.path, error) from None
+            raise unreadable(source.path, error) from None
 
-    def _try(self, found: SourceFile, entry: Entry) -> Entry:
+    def _try(self, source: SourceFile, entry: Entry) -> Entry:
         entry = replace(entry.once_more() if entry.again else entry, read=int(time.time()))
         self.current = entry
         try:
-            self._read(found, entry)
+            self._read(source, entry)
             if entry.again:
                 self._flush()
         except (Unreadable, MissingDependency):
@@ -245,16 +247,16 @@ class SourceReader(ABC, Generic[R]):
         if self.current.stale:
             self._others_again(self.current)
         entry, self.current = replace(self.current, stale=(), complete=True, again=False), None
-        now = file(found.path, found.root, self.formats)
-        if not isinstance(now, SourceFile) or now.stamp != found.stamp:
-            self.report.notices.add(f"{found.path} changed while it was read: the next build reads it again.")
+        now = file(source.path, source.root, self.formats)
+        if not isinstance(now, SourceFile) or now.stamp != source.stamp:
+            self.report.notices.add(f"{source.path} changed while it was read: the next build reads it again.")
             entry = replace(entry, stamp="", digest="")
         self.ledger.put(entry)
         return entry
 
-    def leave_out(self, one: LeftOut) -> None:
+    def leave_out(self, source: LeftOut) -> None:
         if len(self.left_out) < _MOST_LEFT_OUT:
-            self.left_out.append(one)
+            self.left_out.append(source)
 
     # --- what is gone -----------------------------------------------------------------------------------------------
 
@@ -311,14 +313,14 @@ class SourceReader(ABC, Generic[R]):
             if walked and is_gone(loser.path):
                 continue
             replaced += count
-            place, one_root = self.ledger.place(loser.path), loser.root == winner.root
-            if one_root:  # in the order of a walk, whichever part of it this build reads
+            place, same_root = self.ledger.place(loser.path), loser.root == winner.root
+            if same_root:  # in the order of a walk, whichever part of it this build reads
                 later = loser.path.split("/") > winner.path.split("/")
             else:
                 later = walked and (place == 0 or place > self.ledger.place(winner.path))
             self._keep(replace(loser, shares=_with(loser.shares, winner.key), again=loser.again or later))
             self._keep(replace(winner, shares=_with(winner.shares, loser.key)))
-            if later and (place or one_root):
+            if later and (place or same_root):
                 self._again.add(loser.key)
         return 0 if self._rereads else replaced
 
@@ -356,10 +358,10 @@ class SourceReader(ABC, Generic[R]):
                 return
             entry = min(there, key=lambda one: self.ledger.place(one.path))
             self._again.remove(entry.key)
-            found = file(from_plain(entry.path), from_plain(entry.root), self.formats)
-            if isinstance(found, SourceFile):
-                with suppress(Unreadable, MissingDependency):  # told when it was met, or of another folder
-                    self._try(found, self._known(found))
+            source = file(from_plain(entry.path), from_plain(entry.root), self.formats)
+            if isinstance(source, SourceFile):
+                with suppress(Unreadable, MissingDependency):  # reported when it was met, or of another folder
+                    self._try(source, self._known(source))
 
     # --- how reading is done ----------------------------------------------------------------------------------------
 
@@ -371,7 +373,7 @@ class SourceReader(ABC, Generic[R]):
         self.last_commit = time.monotonic()
 
     @abstractmethod
-    def _read(self, found: SourceFile, entry: Entry) -> None:
+    def _read(self, source: SourceFile, entry: Entry) -> None:
         """Read a source from the entry's checkpoint on, keeping ``current``."""
 
     def _flush(self) -> None:
@@ -381,7 +383,7 @@ class SourceReader(ABC, Generic[R]):
         """What was read of this version of a file counts no more."""
 
     @abstractmethod
-    def _tell(self, read: int) -> None:
+    def _report_progress(self, read: int) -> None:
         """Report progress: ``read`` bytes of the current source."""
 
 

@@ -75,7 +75,7 @@ def _deleted(segment: Any) -> tuple[str, ...]:
     return (f"{int(segment['deletes']['opstamp'])}.del",) if segment.get("deletes") else ()
 
 
-def _told(file: BinaryIO) -> tuple[int, dict[str, Any]] | None:
+def _footer(file: BinaryIO) -> tuple[int, dict[str, Any]] | None:
     """How long the body of a file of tantivy's is, and what stands behind it; None where tantivy itself tells what is wrong."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _END.size))
@@ -84,24 +84,24 @@ def _told(file: BinaryIO) -> tuple[int, dict[str, Any]] | None:
     if mark != _MARK or body < 0:
         return None
     file.seek(body)
-    told: dict[str, Any] = json.loads(file.read(length))
-    return (body, told) if told["version"]["index_format_version"] == _FORMAT else None
+    footer: dict[str, Any] = json.loads(file.read(length))
+    return (body, footer) if footer["version"]["index_format_version"] == _FORMAT else None
 
 
 def _check_sum(path: Path) -> None:
     """Of what was committed: such a file is whole."""
     try:
         with path.open("rb") as file:
-            if (found := _told(file)) is None:
+            if (parts := _footer(file)) is None:
                 return
-            left, told = found
-            if path.suffix == ".store" and left > _SMALL:
+            remaining, footer = parts
+            if path.suffix == ".store" and remaining > _SMALL:
                 return
             file.seek(0)
             crc = 0
-            while left and (piece := file.read(min(_PIECE, left))):
-                crc, left = zlib.crc32(piece, crc), left - len(piece)
-            sound = crc == told["crc"]
+            while remaining and (piece := file.read(min(_PIECE, remaining))):
+                crc, remaining = zlib.crc32(piece, crc), remaining - len(piece)
+            sound = crc == footer["crc"]
     except (OSError, struct.error, *MALFORMED):
         return  # gone by now, or damage that tantivy tells
     if not sound:
@@ -112,29 +112,29 @@ def _check_store(path: Path) -> None:
     """The number of layers of the table of blocks: tantivy makes room for so many before it reads them."""
     try:
         with path.open("rb") as file:
-            if (found := _told(file)) is None or found[0] < _STORE.size:
+            if (parts := _footer(file)) is None or parts[0] < _STORE.size:
                 return
-            body, _ = found
+            body, _ = parts
             file.seek(body - _STORE.size)
             version, begin, _ = _STORE.unpack(file.read(_STORE.size))
-            left = body - _STORE.size - begin
-            if version != _STORE_VERSION or left < 0:
+            size = body - _STORE.size - begin
+            if version != _STORE_VERSION or size < 0:
                 return
             file.seek(begin)
-            layers = _number(file.read(min(_LONGEST, left)))
+            layers = _number(file.read(min(_LONGEST, size)))
     except (OSError, struct.error, *MALFORMED):
         return  # gone by now, or damage that tantivy tells
-    if layers is None or layers > left:
-        told = "no number of" if layers is None else f"{layers:,}"
-        raise Damaged(f"{path.name} is damaged: its table of blocks has {told} layers in {left:,} bytes")
+    if layers is None or layers > size:
+        number = "no number of" if layers is None else f"{layers:,}"
+        raise Damaged(f"{path.name} is damaged: its table of blocks has {number} layers in {size:,} bytes")
 
 
 def _number(data: bytes) -> int | None:
     """Seven bits a byte, the least first; the last byte has its eighth bit set. None where there is no last byte: tantivy would
     go on to the next one, wherever that is."""
-    found = 0
+    value = 0
     for place, byte in enumerate(data):
-        found |= (byte & 0x7F) << (7 * place)
+        value |= (byte & 0x7F) << (7 * place)
         if byte & 0x80:
-            return found
+            return value
     return None

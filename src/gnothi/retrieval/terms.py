@@ -36,13 +36,13 @@ def terms(metadata: Mapping[str, Value]) -> list[str]:
 @lru_cache(maxsize=4096, typed=True)
 def _terms(key: str, value: Value) -> tuple[str, ...]:
     text = as_text(value)
-    found = [key_term(key), stem("t", key) + text_code(text)]
+    result = [key_term(key), stem("t", key) + text_code(text)]
     if not isinstance(value, bool):
         if (number := as_number(text)) is not None:
-            found.append(stem("m" if isinstance(value, str) else "n", key) + number_code(number))
+            result.append(stem("m" if isinstance(value, str) else "n", key) + number_code(number))
         if (span := as_span(text)) is not None:
-            found.append(stem("d", key) + date_code(span[0]))
-    return tuple(found)
+            result.append(stem("d", key) + date_code(span[0]))
+    return tuple(result)
 
 
 def key_term(key: str) -> str:
@@ -131,7 +131,7 @@ def flat(record: Mapping[Any, Any], without: frozenset[str] = frozenset()) -> tu
     name the outer one stays. Keys in ``without`` are something else."""
     if record.keys() <= without:
         return NO_METADATA, []
-    kept: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     dropped: list[str] = []
     for key, value in _pairs(record, ""):
         if key in without or value is None:
@@ -141,8 +141,8 @@ def flat(record: Mapping[Any, Any], without: frozenset[str] = frozenset()) -> tu
         if not isinstance(value, Value):
             dropped.append(key)
         elif key:
-            kept.setdefault(key, value)
-    return (Metadata(kept) if kept else NO_METADATA), dropped
+            values.setdefault(key, value)
+    return (Metadata(values) if values else NO_METADATA), dropped
 
 
 def _pairs(record: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:

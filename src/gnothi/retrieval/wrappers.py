@@ -51,9 +51,9 @@ class Traced(_Wrapper[Retriever]):
         return counter(self._wrapped, filters)
 
     async def keys(self) -> Sequence[str] | None:
-        """Of the metadata of all passages; None where nobody tells."""
-        asked = getattr(self._wrapped, "keys", None)
-        return None if asked is None else await asked()
+        """Of the metadata of all passages; None where they are unknown."""
+        list_keys = getattr(self._wrapped, "keys", None)
+        return None if list_keys is None else await list_keys()
 
 
 class TracedGraph(_Wrapper[KnowledgeGraph]):
@@ -67,9 +67,9 @@ class TracedGraph(_Wrapper[KnowledgeGraph]):
 
     async def neighbourhood(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
         started = time.perf_counter()
-        found = await self._wrapped.neighbourhood(nodes, hops, cap)
-        events.emit(events.Expanded(tuple(nodes), hops, cap, len(found.facts), found.capped, time.perf_counter() - started))
-        return found
+        result = await self._wrapped.neighbourhood(nodes, hops, cap)
+        events.emit(events.Expanded(tuple(nodes), hops, cap, len(result.facts), result.capped, time.perf_counter() - started))
+        return result
 
 
 class TracedReranker(_Wrapper[Reranker]):
@@ -100,9 +100,9 @@ class Reranked:
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         check_k(k)
-        found = [scored.passage for scored in await self._retriever.search(query, self._depth)]
-        scores = await self._reranker.score(query, [shown(passage) for passage in found]) if found else ()
-        return ranked((ScoredPassage(passage, score) for passage, score in zip(found, scores, strict=True)), k)
+        passages = [scored.passage for scored in await self._retriever.search(query, self._depth)]
+        scores = await self._reranker.score(query, [titled_text(passage) for passage in passages]) if passages else ()
+        return ranked((ScoredPassage(passage, score) for passage, score in zip(passages, scores, strict=True)), k)
 
     def filtered(self, filters: Filters) -> Retriever:
         return Reranked(filtered(self._retriever, filters), self._reranker, self._depth)
@@ -114,6 +114,6 @@ class Reranked:
         await gather(self._retriever.aclose(), self._reranker.aclose())
 
 
-def shown(passage: Passage) -> str:
+def titled_text(passage: Passage) -> str:
     """A passage as a re-ranker reads it."""
     return f"{passage.title}: {passage.text}" if passage.title else passage.text

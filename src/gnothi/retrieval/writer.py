@@ -51,8 +51,8 @@ class IndexWriter:
         self._begun: set[str] = set()
         self._lost: set[str] = set()
         with disk_errors(self.path):
-            found = prepare(self.path, language, fields)
-            self.language, self._fields = found.language, found.fields
+            manifest = prepare(self.path, language, fields)
+            self.language, self._fields = manifest.language, manifest.fields
             stores.check(self.path, writes=True)
             self._index = tantivy.Index(analysis.schema(self.language, self._fields), path=utf8(self.path))
             analysis.register(self._index, self.language)

@@ -157,12 +157,12 @@ async def line_of(name: str, find: Finding, question: Question) -> Line:  # noqa
     """What is found out about the question, or its error. Raises RunStopped alone."""
     try:
         with question_scope(0, question.id), record() as events:
-            found = await find(question)
+            values = await find(question)
     except RunStopped:
         raise  # no fault of this question
     except Exception as error:  # noqa: BLE001 - whatever one question raises must not lose the others
         return {"question_id": question.id, "error": recorded(error)}
-    return {"question_id": question.id, **found, "usage": asdict(Usage.of(events))}
+    return {"question_id": question.id, **values, "usage": asdict(Usage.of(events))}
 
 
 def _hopeless(failures: int, line: Line, out: Path) -> str:

@@ -43,18 +43,18 @@ class Learnt:
         """Terms and their explanations, for people."""
         names = {"none": "answered from memory", "once": "took one retrieval", "steps": "took steps"}
         held_out = f"{self.accuracy:.3f} on held-out questions (five folds); the commonest label alone {self.majority:.3f}"
-        told = [
+        rows = [
             ("questions", ", ".join(f"{count:,} {names[strategy]}" for strategy, count in self.labels.items())),
             ("", f"of these {self.by_kind:,} labelled by their kind; {self.left_out:,} left out (no method was right)"),
             ("accuracy", held_out),
         ]
         if self.accuracy <= self.majority:
-            told.append(
+            rows.append(
                 ("", f"The wording of {counted(sum(self.labels.values()), 'question')} tells nothing: take more of them.")
             )
         if self.overlooked:
-            told.append(("", hint(self.overlooked)))
-        return told
+            rows.append(("", hint(self.overlooked)))
+        return rows
 
 
 def label(
@@ -130,12 +130,12 @@ def train(
 
 
 def _crossfit(labelled: Sequence[Labelled], strength: float) -> float:
-    """Share of questions whose label a classifier tells that saw the other folds."""
+    """Share of questions whose label is predicted right by a classifier that saw the other folds."""
     right = 0
     for fold in range(FOLDS):
         held, rest = labelled[fold::FOLDS], [one for place, one in enumerate(labelled) if place % FOLDS != fold]
         if not held or len({one.strategy for one in rest}) < 2:
             continue
-        told = fit(rest, strength).predict([one.question for one in held])
-        right += sum(one.strategy == chances.strategy for one, chances in zip(held, told, strict=True))
+        predictions = fit(rest, strength).predict([one.question for one in held])
+        right += sum(one.strategy == chances.strategy for one, chances in zip(held, predictions, strict=True))
     return right / len(labelled)

@@ -64,15 +64,15 @@ def figure(width: float, height: float) -> Any:
 Figures = dict[str, Any]
 
 
-class Kept(NamedTuple):
-    """What is kept of what a trainer reports: figures of training steps, and of validations, of which ``best`` (the higher the
-    better) tells the best checkpoint; ``panels`` are drawn, and ``told`` are figures and their names beside the progress."""
+class TrackedFigures(NamedTuple):
+    """Figures of a trainer that are kept: those of training steps, and those of validations, of which ``best`` (the higher the
+    better) decides which checkpoint is best. ``panels`` are drawn; ``progress``: figures beside the progress, with names."""
 
     best: str
     training: Sequence[str]
     validation: Sequence[str]
     panels: Sequence[Panel] = ()
-    told: Sequence[tuple[str, str]] = ()
+    progress: Sequence[tuple[str, str]] = ()
 
 
 class Curve:
@@ -80,8 +80,8 @@ class Curve:
 
     ``lines`` have a ``step`` and figures. ``patience``: the training is over after so many validations that were no better."""
 
-    def __init__(self, out: Path, kept: Kept, patience: int, watch: Watch = SILENT) -> None:
-        self.out, self.kept, self.patience, self.watch = out, kept, patience, watch
+    def __init__(self, out: Path, tracked: TrackedFigures, patience: int, watch: Watch = SILENT) -> None:
+        self.out, self.tracked, self.patience, self.watch = out, tracked, patience, watch
         self._checkpoint = newest_checkpoint(out / CHECKPOINTS)
         self._reached = int(self._checkpoint.name.rpartition("-")[2]) if self._checkpoint else -1
         self.lines: list[Figures] = [line for _, line in read_lines(out / METRICS) if line["step"] <= self._reached]
@@ -110,14 +110,14 @@ class Curve:
         ``validated`` is called, and training ends where it is over."""
         from transformers import TrainerCallback
 
-        kept = self.kept
+        tracked = self.tracked
 
         def on_log(_: Any, __: Any, state: Any, ___: Any, logs: Figures, **____: Any) -> None:
-            told = {name.removeprefix("eval_"): value for name, value in logs.items()}
+            figures = {name.removeprefix("eval_"): value for name, value in logs.items()}
             line = {
                 name: value
-                for name, value in told.items()
-                if name in kept.validation or (name in kept.training and name in logs)
+                for name, value in figures.items()
+                if name in tracked.validation or (name in tracked.training and name in logs)
             }
             if line:
                 self.add(state.global_step, line)
@@ -139,33 +139,33 @@ class Curve:
             self._journal.append(line)
         self.watch.line(line)
         self._latest |= line
-        told = [(name, self._latest[key]) for key, name in self.kept.told if self._latest.get(key) is not None]
+        latest = [(name, self._latest[key]) for key, name in self.tracked.progress if self._latest.get(key) is not None]
         if step:
-            self._progress.reach(step, ", ".join(f"{name} {value:.3f}" for name, value in told))
+            self._progress.reach(step, ", ".join(f"{name} {value:.3f}" for name, value in latest))
 
     def draw(self) -> None:
         """Raises MissingDependency without matplotlib."""
-        draw_curves(self.out, self.lines, self.kept.panels)
+        draw_curves(self.out, self.lines, self.tracked.panels)
 
     @property
     def validated(self) -> list[Figures]:
-        return [line for line in self.lines if self.kept.best in line]
+        return [line for line in self.lines if self.tracked.best in line]
 
     @property
     def over(self) -> bool:
-        return out_of_patience([line[self.kept.best] for line in self.validated], self.patience)
+        return out_of_patience([line[self.tracked.best] for line in self.validated], self.patience)
 
     @property
     def best_step(self) -> int:
         """Of equally good validations the first, but for that of the start."""
         later = [line for line in self.validated if line["step"] > 0]
-        return int(max(later, key=lambda line: (line[self.kept.best], -line["step"]))["step"])
+        return int(max(later, key=lambda line: (line[self.tracked.best], -line["step"]))["step"])
 
     @property
     def best_checkpoint(self) -> Path:
         return self.out / CHECKPOINTS / f"checkpoint-{self.best_step}"
 
     def header(self, keys: Sequence[str]) -> Figures:
-        """What every training says of itself: steps, the best of them, and these figures before the first."""
+        """Figures of every training: steps, the best of them, and these figures before the first."""
         before = next(({key: line[key] for key in keys} for line in self.lines if line["step"] == 0), None)
         return {"steps": max(line["step"] for line in self.lines), "best_step": self.best_step, "before": before}

@@ -55,13 +55,13 @@ class Origin:
     @property
     def to_train(self) -> ModelSettings:
         """The settings of its weights and format; how it would decode does not matter."""
-        given = self.settings
-        quantize = given.quantize if isinstance(given, ModelSettings) else "off"
+        settings = self.settings
+        quantize = settings.quantize if isinstance(settings, ModelSettings) else "off"
         return ModelSettings(
-            device=given.device, dtype=given.dtype, renderer=given.renderer, pack_weights=False, quantize=quantize
+            device=settings.device, dtype=settings.dtype, renderer=settings.renderer, pack_weights=False, quantize=quantize
         )
 
-    def shown(self, declared: Declaration) -> str:
+    def demonstrations(self, declared: Declaration) -> str:
         """The set of tasks that it is shown, in training as in use."""
         return declared.demonstrations if self.settings.demonstrations == "auto" else self.settings.demonstrations
 
@@ -110,9 +110,9 @@ class Showing:
 
 def renderer_of(origin: Origin, tokenizer: Any, declared: Declaration) -> Renderer:
     """How prompts become this model's text, in training as in use. Raises InvalidInput for tasks that cannot be read."""
-    made = make_renderer(origin.settings.renderer, tokenizer, declared.renderer, day=origin.settings.date)
+    renderer = make_renderer(origin.settings.renderer, tokenizer, declared.renderer, day=origin.settings.date)
     titles = origin.settings.passages == "titled"
-    return Showing(EscapeSpecialTokens(made, tokenizer), demonstrated(origin.shown(declared)), titles)
+    return Showing(EscapeSpecialTokens(renderer, tokenizer), demonstrated(origin.demonstrations(declared)), titles)
 
 
 @contextmanager
@@ -185,8 +185,8 @@ class Validating:
 
 def newest_checkpoint(folder: Path) -> Path | None:
     """The checkpoint of most steps that is whole (its state is written last); the others above it are removed."""
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
-    for path in found:
+    folders = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
+    for path in folders:
         try:
             json.loads((path / "trainer_state.json").read_text("utf-8"))
         except (OSError, ValueError):
@@ -210,15 +210,15 @@ def write_model(
         model.save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
     tasks = {} if declared.tasks is None else {"tasks": sorted(declared.tasks)}
-    made: dict[str, Any] = {"trained": trained, "from": origin.name}
+    record: dict[str, Any] = {"trained": trained, "from": origin.name}
     if declared.world is not None:
-        made["world"] = declared.world
-    if (shown := origin.shown(declared)) in SHIPPED:
-        made |= {} if shown == SHIPPED[0] else {"demonstrations": shown}
+        record["world"] = declared.world
+    if (demonstrations := origin.demonstrations(declared)) in SHIPPED:
+        record |= {} if demonstrations == SHIPPED[0] else {"demonstrations": demonstrations}
     else:
-        shutil.copyfile(home_expanded(shown), temporary / TASKS)
-        made["demonstrations"] = TASKS
-    declaration = {"renderer": declared.renderer, **tasks, "thresholds": dict(thresholds), **made}
+        shutil.copyfile(home_expanded(demonstrations), temporary / TASKS)
+        record["demonstrations"] = TASKS
+    declaration = {"renderer": declared.renderer, **tasks, "thresholds": dict(thresholds), **record}
     replace_file(temporary / DECLARATION, json.dumps(declaration, indent=2) + "\n")
     move_into(out, temporary, last="config.json")
 

@@ -31,7 +31,7 @@ class Targets:
     epsilon: float = EPSILON
 
     @property
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         return self.error is not None or self.harm is not None
 
 
@@ -59,11 +59,11 @@ def train(
     Raises InvalidInput where a run recorded nothing, InvalidSetting where its questions are the laboratory's for testing,
     PromiseRefused where there are too few questions for the promise, or too many wrong."""
     replays, targets = [recorded(run, metric, never) for run in runs], targets or Targets()
-    kept = _halves(replays) if targets.asked else []
-    learnt = [replay.only(chosen) for replay, chosen in zip(replays, kept, strict=True)] if kept else replays
+    halves = _halves(replays) if targets.requested else []
+    learnt = [replay.only(chosen) for replay, chosen in zip(replays, halves, strict=True)] if halves else replays
     gate, promised = gate_of(learnt, prices), None
-    if kept:
-        tested = [replay.only(~chosen) for replay, chosen in zip(replays, kept, strict=True)]
+    if halves:
+        tested = [replay.only(~chosen) for replay, chosen in zip(replays, halves, strict=True)]
         gate, promised = promise_of(gate, tested, targets.error, targets.harm, targets.epsilon)
     origin = {
         "model": _model_of(runs),
@@ -81,10 +81,10 @@ def train(
 def _model_of(runs: Sequence[Path]) -> dict[str, str]:
     """Raises InvalidInput where the runs are of several models."""
     models = [model_of(run) for run in runs]
-    for run, one in zip(runs, models, strict=True):
-        if one != models[0]:
+    for run, model in zip(runs, models, strict=True):
+        if model != models[0]:
             raise InvalidInput(
-                f"got runs of several models: {runs[0]} is of {models[0].get('name')!r}, {run} of {one.get('name')!r}. "
+                f"got runs of several models: {runs[0]} is of {models[0].get('name')!r}, {run} of {model.get('name')!r}. "
                 "Expected runs of one model: learn a gate for each."
             )
     return models[0]

@@ -72,7 +72,7 @@ class Job:
                 refuse_test_questions(one)
 
     @property
-    def given(self) -> Settings:
+    def typed_settings(self) -> Settings:
         if isinstance(self.settings, Settings):
             return self.settings
         return Settings({key: Given(value, "settings") for key, value in self.settings.items()})
@@ -84,22 +84,22 @@ class Job:
 
     def settings_as(self, kind: type[S], name: str) -> S:
         """The settings of the thing that is trained. Raises UnknownName or InvalidSetting."""
-        check_sections(self.given, ())
-        return config.build(kind, self.given.plain({MODEL_SECTION, *methods.names()}), name)
+        check_sections(self.typed_settings, ())
+        return config.build(kind, self.typed_settings.plain({MODEL_SECTION, *methods.names()}), name)
 
-    def plan(self, method: str | None = None, given: Settings | None = None) -> Plan:
-        """Model, index, graph and the method, resolved; ``given`` None: with the settings of the model. Raises as
+    def plan(self, method: str | None = None, settings: Settings | None = None) -> Plan:
+        """Model, index, graph and the method, resolved; ``settings`` None: with the settings of the model. Raises as
         ``resolve``."""
-        if given is None:
+        if settings is None:
             of_model = f"{MODEL_SECTION}."
-            given = Settings({key: one for key, one in self.given.given.items() if key.startswith(of_model)})
+            settings = Settings({key: one for key, one in self.typed_settings.given.items() if key.startswith(of_model)})
         return resolve(
             Request(
                 methods=[] if method is None else [method],
                 model=self.model,
                 index=self.index,
                 graph=self.graph,
-                settings=given,
+                settings=settings,
                 max_cost=self.max_cost,
                 max_tokens=self.max_tokens,
             )
@@ -123,15 +123,15 @@ class Job:
             )
         return Origin(self.model, str(LABORATORYS.get(argument, argument)), settings)
 
-    def asked(self, plan: Plan) -> QuestionSet:
+    def question_set(self, plan: Plan) -> QuestionSet:
         """Raises UnknownName or InvalidInput."""
         return with_questions(plan, self.data, self.format, self.limit, self.execution).questions
 
 
-def record(plan: Plan, asked: QuestionSet, named: Mapping[str, Named]) -> dict[str, Any]:
+def record(plan: Plan, question_set: QuestionSet, named: Mapping[str, Named]) -> dict[str, Any]:
     """What anything learnt depends on: questions, model, what else is ``named``, methods."""
     return {
-        **of_questions(asked),
+        **of_questions(question_set),
         **of_sources(plan, named),
         **({"methods": [method.name for method in plan.methods]} if plan.methods else {}),
         **plan.resolved,
@@ -145,8 +145,8 @@ def of_named(**named: Named) -> dict[str, Any]:
 
 def of_settings(prefix: str, settings: object, without: str = "") -> dict[str, Any]:
     """All of them, ``without`` those of a section."""
-    found = config.resolved(settings)
-    return {f"{prefix}.{key}": value for key, value in found.items() if key.partition(".")[0] != without}
+    values = config.resolved(settings)
+    return {f"{prefix}.{key}": value for key, value in values.items() if key.partition(".")[0] != without}
 
 
 class Sources:
@@ -180,9 +180,9 @@ class Sources:
 
     def _keep(self, what: str, opening: Callable[[], R]) -> R:
         with self.watch.waiting(f"opening {what} ..."):
-            found = opening()
-        self._opened.push_async_callback(found.aclose)
-        return found
+            resource = opening()
+        self._opened.push_async_callback(resource.aclose)
+        return resource
 
 
 Opening = Callable[[Sources], Awaitable[Finding]]
@@ -212,14 +212,14 @@ async def asking(
     several = workers(execution, count, partial(_opened, plan, opening), line_of, watch.warn)
     async with AsyncExitStack() as stack:
         with watch.waiting(f"opening model {plan.sources.model}{where(execution, count)} ..."):
-            found = await stack.enter_async_context(several)
-        yield partial(found, ""), found.under_way
+            worker = await stack.enter_async_context(several)
+        yield partial(worker, ""), worker.under_way
 
 
 @asynccontextmanager
 async def _opened(plan: Plan, opening: Opening) -> AsyncIterator[_Open]:
     async with AsyncExitStack() as stack:
         sources = Sources(plan, SILENT, stack)
-        found = _Open({"": await opening(sources)})
-        found.under_way = sources.under_way
-        yield found
+        opened = _Open({"": await opening(sources)})
+        opened.under_way = sources.under_way
+        yield opened

@@ -37,8 +37,8 @@ class Counts:
 
     def report(self) -> list[tuple[str, str]]:
         """Terms and their explanations, for people."""
-        told = f"{self.known:,} known, {self.unknown:,} unknown, {self.undecided:,} left out"
-        return [("questions", told), *([("", hint(self.overlooked))] if self.overlooked else [])]
+        counts = f"{self.known:,} known, {self.unknown:,} unknown, {self.undecided:,} left out"
+        return [("questions", counts), *([("", hint(self.overlooked))] if self.overlooked else [])]
 
 
 def experiences(
@@ -48,9 +48,9 @@ def experiences(
 
     ``better``: where both were right says nothing (the authors' code); ``right``: it is known (the paper)."""
     right = rights(rows, metric)
-    asked = [row for row in rows if row.method == memory and (retrieval, row.question_id) in right and row.key in right]
-    pairs = [(row.question, right[row.key], right[retrieval, row.question_id]) for row in asked]
-    return [Experience(text, knew) for text, knew, found in pairs if knew != found or (knew and labels == "right")]
+    recalled = [row for row in rows if row.method == memory and (retrieval, row.question_id) in right and row.key in right]
+    pairs = [(row.question, right[row.key], right[retrieval, row.question_id]) for row in recalled]
+    return [Experience(text, knew) for text, knew, searched in pairs if knew != searched or (knew and labels == "right")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,11 @@ def train(
     """Write the knowledge reference of a run folder. Raises as ``rows_of``, InvalidInput where all outcomes are of one kind,
     ModelUnavailable or MissingDependency where the encoder cannot be opened."""
     rows = rows_of(run, (memory, retrieval))
-    found = experiences(rows, memory, retrieval, labels, metric)
-    known, unseen = sum(one.known for one in found), overlooked(rows, (memory, retrieval), metric)
-    if not 0 < known < len(found):
+    learnt = experiences(rows, memory, retrieval, labels, metric)
+    known, unseen = sum(one.known for one in learnt), overlooked(rows, (memory, retrieval), metric)
+    if not 0 < known < len(learnt):
         raise InvalidInput(
-            f"{run}: got {known} known questions and {len(found) - known} that only retrieval answered, expected "
+            f"{run}: got {known} known questions and {len(learnt) - known} that only retrieval answered, expected "
             f"some of each. Use more questions, or ones that are neither all known nor all unknown. {hint(unseen)}".rstrip()
         )
     if encoder != LEXICAL:
@@ -91,6 +91,6 @@ def train(
     both = {row.question_id for row in rows if row.method == memory} & {
         row.question_id for row in rows if row.method == retrieval
     }
-    silent = len(both) - len(found)
-    write_knowledge(out, found, encoder, silent, model_of(run))
-    return Counts(known, len(found) - known, silent, unseen)
+    silent = len(both) - len(learnt)
+    write_knowledge(out, learnt, encoder, silent, model_of(run))
+    return Counts(known, len(learnt) - known, silent, unseen)

@@ -68,13 +68,13 @@ def of_model(origin: Origin, tuning: Tuning, passes: Passes) -> Memory | None:
     sizes = sizes_of(origin.source, tuning)
     if sizes is None:
         return None
-    given, cuda = origin.to_train, processes.on_cuda(origin.to_train.device)
-    width = 2 if given.dtype == "bfloat16" or (given.dtype == "auto" and cuda) else 4
+    settings, cuda = origin.to_train, processes.on_cuda(origin.to_train.device)
+    width = 2 if settings.dtype == "bfloat16" or (settings.dtype == "auto" and cuda) else 4
     checkpoints = tuning.gradient_checkpointing == "on" or (tuning.gradient_checkpointing == "auto" and cuda)
-    return estimate(sizes, tuning, passes, width, given.quantize != "off", checkpoints)
+    return estimate(sizes, tuning, passes, width, settings.quantize != "off", checkpoints)
 
 
-def tell(need: Memory, watch: Watch) -> None:
+def report(need: Memory, watch: Watch) -> None:
     """What it needs, with a warning where that is more than there is."""
     import torch
 
@@ -97,9 +97,9 @@ def estimate(sizes: Sizes, tuning: Tuning, passes: Passes, width: int, quantized
     adapter = sizes.trained * own if tuning.adapter == "lora" else 0
     tokens = passes.rows * passes.tokens
     layer = _ACTIVATIONS * tokens * sizes.hidden * width
-    kept = tokens * sizes.hidden * width * sizes.layers + layer if checkpoints else layer * sizes.layers
+    activations = tokens * sizes.hidden * width * sizes.layers + layer if checkpoints else layer * sizes.layers
     logits = _LOGITS * passes.rows * passes.scored * sizes.words
-    return Memory(sizes.weights * (_NF4 if quantized else width) + adapter, learning, kept + logits)
+    return Memory(sizes.weights * (_NF4 if quantized else width) + adapter, learning, activations + logits)
 
 
 def sizes_of(source: str, tuning: Tuning) -> Sizes | None:
@@ -120,11 +120,11 @@ def sizes_of(source: str, tuning: Tuning) -> Sizes | None:
     except Exception:  # noqa: BLE001 - the libraries raise many kinds; loading says what is wrong
         return None
     text, out = config.get_text_config(), model.get_output_embeddings()
-    weights = sum(one.numel() for one in model.parameters())
+    weights = sum(module.numel() for module in model.parameters())
     adapted = sum(
-        tuning.rank * (one.in_features + one.out_features)
-        for name, one in model.named_modules()
-        if isinstance(one, nn.Linear) and one is not out
+        tuning.rank * (module.in_features + module.out_features)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and module is not out
         if tuning.targets == EVERY or name.rpartition(".")[2] in tuning.targets
     )
     layers = text.num_hidden_layers + (getattr(text, "num_decoder_layers", 0) or 0)

@@ -24,12 +24,12 @@ def rows_of(run: Path, methods: Sequence[str]) -> list[Row]:
     question, InvalidSetting where its questions are the laboratory's for testing."""
     refuse_test_run(run)
     rows = read_rows(run)
-    asked = [{row.question_id for row in rows if row.method == method} for method in methods]
-    if not set.intersection(*asked):
-        found = ", ".join(sorted({row.method for row in rows})) or "none"
+    question_ids = [{row.question_id for row in rows if row.method == method} for method in methods]
+    if not set.intersection(*question_ids):
+        names = ", ".join(sorted({row.method for row in rows})) or "none"
         wanted = ", ".join(methods)
         raise InvalidInput(
-            f"{run}: got answers by {found}, expected {wanted} over the same questions. Make a run with "
+            f"{run}: got answers by {names}, expected {wanted} over the same questions. Make a run with "
             f"`gnothi eval TRAINING-QUESTIONS --method {','.join(methods)} --out {run}-all`."
         )
     return rows
@@ -54,12 +54,12 @@ def overlooked(rows: Sequence[Row], methods: Sequence[str], metric: Metric) -> i
     if metric != "em":
         return 0
     ours = [row.metrics for row in rows if row.method in methods]
-    return sum(found.get("accuracy") == 1 and found.get("em") != 1 for found in ours)
+    return sum(scores.get("accuracy") == 1 and scores.get("em") != 1 for scores in ours)
 
 
 def hint(missed: int) -> str:
     """What ``overlooked`` answers mean, for people; empty without any."""
     if not missed:
         return ""
-    found = counted(missed, "answer")
-    return f"Exact match calls {found} wrong that hold a gold answer; the setting metric=accuracy calls them right."
+    answers = counted(missed, "answer")
+    return f"Exact match calls {answers} wrong that hold a gold answer; the setting metric=accuracy calls them right."

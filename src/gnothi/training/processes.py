@@ -43,10 +43,10 @@ def on_cuda(device: str = "auto") -> bool:
     """Whether a model whose setting ``device`` is that runs on a GPU; of several each process takes its own."""
     import torch
 
-    found = device != "cpu" and torch.cuda.is_available()
-    if found and "LOCAL_RANK" in os.environ:
+    available = device != "cpu" and torch.cuda.is_available()
+    if available and "LOCAL_RANK" in os.environ:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    return found
+    return available
 
 
 def agreed(figures: Mapping[str, Any]) -> dict[str, Any]:

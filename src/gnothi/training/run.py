@@ -67,18 +67,18 @@ class Trainable(ABC, Generic[C]):
         self.job, self.plan = job, job.plan()
 
     @classmethod
-    def of(cls, data: Data, out: str | Path, **given: Any) -> Self:
-        """``given`` are what ``Job`` takes, and what this kind does. Raises UnknownName for what neither takes."""
+    def of(cls, data: Data, out: str | Path, **settings: Any) -> Self:
+        """``settings`` are what ``Job`` takes, and what this kind does. Raises UnknownName for what neither takes."""
         shared, own = {item.name for item in fields(Job)}, inspect.signature(cls).parameters.keys() - {"job"}
-        for name in given.keys() - shared - own:
+        for name in settings.keys() - shared - own:
             raise UnknownName("parameter of a training", name, shared | own)
-        job = Job(data, Path(out), **{name: value for name, value in given.items() if name in shared})
-        return cls(job, **{name: value for name, value in given.items() if name in own})
+        job = Job(data, Path(out), **{name: value for name, value in settings.items() if name in shared})
+        return cls(job, **{name: value for name, value in settings.items() if name in own})
 
     @classmethod
-    def train_from(cls, data: Data, out: str | Path, *, watch: Watch = SILENT, **given: Any) -> Trained:
-        """Train from ``data`` to the folder ``out``. ``given`` as in ``of``; raises as that and ``run``."""
-        return run(cls.of(data, out, **given), watch)
+    def train_from(cls, data: Data, out: str | Path, *, watch: Watch = SILENT, **settings: Any) -> Trained:
+        """Train from ``data`` to the folder ``out``. ``settings`` as in ``of``; raises as that and ``run``."""
+        return run(cls.of(data, out, **settings), watch)
 
     @property
     def opens(self) -> Iterator[Named]:
@@ -95,12 +95,12 @@ class Trainable(ABC, Generic[C]):
 
     @property
     def label(self) -> str:
-        return self.asked.dataset
+        return self.question_set.dataset
 
     @cached_property
-    def asked(self) -> QuestionSet:
+    def question_set(self) -> QuestionSet:
         """Raises UnknownName or InvalidInput."""
-        return self.job.asked(self.plan)
+        return self.job.question_set(self.plan)
 
     def claim(self, locks: ExitStack, about: Mapping[str, Any]) -> None:
         """Lock further folders; ``about`` says what the findings depend on."""
@@ -133,9 +133,9 @@ def run(trainable: Trainable[Any], watch: Watch = SILENT, budget: Budget | None 
     Raises UnknownName, InvalidSetting and InvalidInput before there is a folder; TooManyFailures, BudgetSpent, and whatever
     opening and training raise.
     """
-    questions = trainable.asked.questions
+    questions = trainable.question_set.questions
     trainable.kind.require_usable(questions)
-    about = record(trainable.plan, trainable.asked, trainable.named) | dict(trainable.recorded)
+    about = record(trainable.plan, trainable.question_set, trainable.named) | dict(trainable.recorded)
     trainable.announce(watch)
     budget = budget or budget_of(trainable.plan)
     if trainable.plan.remote:
@@ -198,7 +198,7 @@ class Staged(Trainable[C], Generic[C, Row]):
 
     @property
     def label(self) -> str:
-        return f"{self.asked.dataset}: {self.stage}"
+        return f"{self.question_set.dataset}: {self.stage}"
 
     def claim(self, locks: ExitStack, about: Mapping[str, Any]) -> None:
         if processes.leads():
@@ -208,7 +208,7 @@ class Staged(Trainable[C], Generic[C, Row]):
         if not self.job.collect_only and processes.leads() and read_header(self.job.out) is None:
             need = self.memory()
             if need is not None:
-                memory.tell(need, watch)
+                memory.report(need, watch)
 
     def memory(self) -> memory.Memory | None:
         """What the training will hold, None where that is not known."""
@@ -231,10 +231,10 @@ class Staged(Trainable[C], Generic[C, Row]):
         failed = collecting.failed
         if len(collecting.missing) == len(collecting.questions):
             raise InvalidInput(f"all {failed} questions failed; {self.folder} says why. Remove the cause and try again.")
-        found, figures = self.gather(collecting)
+        examples, figures = self.gather(collecting)
         collecting.close()
         if not self.job.collect_only:
-            figures["training"] = self.train(found, watch)
+            figures["training"] = self.train(examples, watch)
         return Trained(self.job.out, failed, figures)
 
     @abstractmethod
@@ -242,8 +242,8 @@ class Staged(Trainable[C], Generic[C, Row]):
         """What the findings teach, and their figures."""
 
     @abstractmethod
-    def train(self, found: Sequence[Row], watch: Watch) -> dict[str, Any]:
-        """What the training says of itself at its end."""
+    def train(self, examples: Sequence[Row], watch: Watch) -> dict[str, Any]:
+        """Figures of the training, at its end."""
 
 
 # --- words ---------------------------------------------------------------------------------------------------------
@@ -255,12 +255,12 @@ def number(figures: Mapping[str, Any] | None, key: str) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def changes(training: Mapping[str, Any], shown: Mapping[str, str], left_out: str = "") -> list[tuple[str, str]]:
+def changes(training: Mapping[str, Any], labels: Mapping[str, str], left_out: str = "") -> list[tuple[str, str]]:
     """What a training changed: figures before and after, by what they are called, and what they were measured on."""
     before, after = training["before"], training["after"]
-    rows = [(label, f"{number(before, key)} -> {number(after, key)}") for label, key in shown.items()]
-    asked = f"{training['questions']['validation']} questions{left_out}"
-    return [*rows, ("validated on", f"{asked}; best after {training['best_step']} steps")]
+    rows = [(label, f"{number(before, key)} -> {number(after, key)}") for label, key in labels.items()]
+    validated = f"{training['questions']['validation']} questions{left_out}"
+    return [*rows, ("validated on", f"{validated}; best after {training['best_step']} steps")]
 
 
 def failures(trained: Trained) -> str:

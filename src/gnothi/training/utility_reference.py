@@ -86,21 +86,21 @@ async def judge(question: Question, model: LanguageModel, retriever: Retriever, 
 
     Alone: with the passage against without any. Accumulating: with it added to the helpful ones before it, against these.
     """
-    found = [scored.passage for scored in await retriever.search(question.text, settings.k)]
+    candidates = [scored.passage for scored in await retriever.search(question.text, settings.k)]
 
     async def correctness(*passages: Passage) -> float:
         return f1(await _answer(question, passages, model, settings), question.answers)
 
     if not settings.accumulates(question):
-        before, *after = await gather(correctness(), *(correctness(passage) for passage in found))
-        return [Judged(passage, before, value) for passage, value in zip(found, after, strict=True)]
+        before, *after = await gather(correctness(), *(correctness(passage) for passage in candidates))
+        return [Judged(passage, before, value) for passage, value in zip(candidates, after, strict=True)]
     judged: list[Judged] = []
-    kept: tuple[Passage, ...] = ()
+    helpful: tuple[Passage, ...] = ()
     before = await correctness()
-    for passage in found:
-        judged.append(Judged(passage, before, await correctness(*kept, passage)))
+    for passage in candidates:
+        judged.append(Judged(passage, before, await correctness(*helpful, passage)))
         if judged[-1].label > 0:
-            kept, before = (*kept, passage), judged[-1].after
+            helpful, before = (*helpful, passage), judged[-1].after
     return judged
 
 
@@ -204,14 +204,14 @@ class TrainableReference(Trainable[Labelling]):
         return Trained(self.job.out, header["failures"], header)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
-        made = trained.figures
-        kinds = f"{made['helpful']:,} helpful, {made['harmful']:,} harmful, the rest no effect"
+        figures = trained.figures
+        kinds = f"{figures['helpful']:,} helpful, {figures['harmful']:,} harmful, the rest no effect"
         return [
-            ("questions", f"{made['questions']:,}{failures(trained)}"),
-            ("passages", f"{made['passages']:,}: {kinds}"),
-            ("cost", f"{made['retrievals']:,} searches, {made['model_calls']:,} model calls"),
-            ("", f"{made['prompt_tokens']:,} prompt tokens, {made['generated_tokens']:,} generated tokens"),
-            ("encoder", made["encoder"]),
+            ("questions", f"{figures['questions']:,}{failures(trained)}"),
+            ("passages", f"{figures['passages']:,}: {kinds}"),
+            ("cost", f"{figures['retrievals']:,} searches, {figures['model_calls']:,} model calls"),
+            ("", f"{figures['prompt_tokens']:,} prompt tokens, {figures['generated_tokens']:,} generated tokens"),
+            ("encoder", figures["encoder"]),
         ]
 
 

@@ -199,13 +199,13 @@ def test_vectors_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
         embed(tmp_path, encode=words.passages)
 
 
-@pytest.mark.parametrize(("change", "told"), [("digest = 1 << 40", ""), ("id = x'ff' WHERE row = 0", "is no text")])
-def test_rows_of_other_kinds_are_made_again_or_refused(tmp_path: Path, change: str, told: str) -> None:
+@pytest.mark.parametrize(("change", "message"), [("digest = 1 << 40", ""), ("id = x'ff' WHERE row = 0", "is no text")])
+def test_rows_of_other_kinds_are_made_again_or_refused(tmp_path: Path, change: str, message: str) -> None:
     words.embedded(tmp_path, CORPUS)
     with contextlib.closing(sqlite3.connect(tmp_path / store.FOLDER / "rows-0.sqlite")) as rows, rows:
         rows.execute(f"UPDATE rows SET {change}")
     DenseIndex.open(tmp_path, words.questions).nearest(words.questions(["heron"])[0], 3)
-    if not told:
+    if not message:
         assert embed(tmp_path, encode=words.passages).encoded == len(CORPUS)
         return
     with refused(IndexUnavailable):

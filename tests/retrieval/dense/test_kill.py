@@ -55,6 +55,6 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     vectors = words.passages(corpus)
     lost = sum(killed.nearest(vector, 1)[0].passage != passage for vector, passage in zip(vectors, corpus, strict=True))
     assert lost <= len(corpus) / 100
-    asked = words.questions([passage.text for passage in corpus[::15]])
-    shared = [len(set(killed.nearest(vector, 10)) & set(undisturbed.nearest(vector, 10))) / 10 for vector in asked]
+    questions = words.questions([passage.text for passage in corpus[::15]])
+    shared = [len(set(killed.nearest(vector, 10)) & set(undisturbed.nearest(vector, 10))) / 10 for vector in questions]
     assert np.mean(shared) >= 0.95

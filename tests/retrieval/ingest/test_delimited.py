@@ -104,8 +104,8 @@ def test_rows_without_heads_are_values(file: Path) -> None:
 
 
 def test_heads_that_are_guessed_are_told(file: Path) -> None:
-    told = [step.notice for step in steps(file, "name\trole\nDana\tkeeper\nOtto\tcook\n") if step.notice]
-    assert told == ["is read with its first row as the names of columns: name, role"]
+    notices = [step.notice for step in steps(file, "name\trole\nDana\tkeeper\nOtto\tcook\n") if step.notice]
+    assert notices == ["is read with its first row as the names of columns: name, role"]
     assert not [step.notice for step in steps(file, "name\tage\nDana\t31\nOtto\t40\n") if step.notice]
 
 

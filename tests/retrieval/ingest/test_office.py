@@ -31,7 +31,7 @@ def passages(path: Path, words: int = 100) -> list[Passage]:
     return [passage for step in reader(path)(path, path.name, words, START) for passage in step.passages]
 
 
-def said(path: Path) -> list[tuple[str, str]]:
+def titled_texts(path: Path) -> list[tuple[str, str]]:
     return [(passage.title, passage.text) for passage in passages(path)]
 
 
@@ -39,7 +39,7 @@ def notices(path: Path) -> list[str]:
     return [step.notice for step in reader(path)(path, path.name, 100, START) if step.notice]
 
 
-def kept(path: Path, name: str) -> list[Any]:
+def metadata_of(path: Path, name: str) -> list[Any]:
     return [passage.metadata.get(name) for passage in passages(path)]
 
 
@@ -59,14 +59,14 @@ def test_docx_headings_of_any_language_tables_and_notes(tmp_path: Path) -> None:
     )
     path = make_docx(tmp_path / "a.docx", body, note, "The Handbook")
     below = "The Handbook > Stations > Keepers"
-    assert said(path) == [
+    assert titled_texts(path) == [
         (below, "The light is kept. By the harbour."),
         *((below, row) for row in AS_ROWS),
         ("The Handbook > Later", "It went out."),
     ]
-    assert set(kept(path, "author")) == {"Dana Brisk"}
-    assert kept(path, "date")[0] == "2025-03-04"
-    assert kept(path, "section") == ["Stations > Keepers"] * 3 + ["Later"]
+    assert set(metadata_of(path, "author")) == {"Dana Brisk"}
+    assert metadata_of(path, "date")[0] == "2025-03-04"
+    assert metadata_of(path, "section") == ["Stations > Keepers"] * 3 + ["Later"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_docx_headings_of_any_language_tables_and_notes(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_docx_runs(tmp_path: Path, inner: str, text: str) -> None:
-    assert said(make_docx(tmp_path / "a.docx", w_p("It is", inner=inner))) == [("a", text)]
+    assert titled_texts(make_docx(tmp_path / "a.docx", w_p("It is", inner=inner))) == [("a", text)]
 
 
 def test_docx_text_boxes_are_read_once(tmp_path: Path) -> None:
@@ -92,15 +92,15 @@ def test_docx_text_boxes_are_read_once(tmp_path: Path) -> None:
     drawing = (
         f"<w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r>"
     )
-    assert sorted(said(make_docx(tmp_path / "a.docx", w_p("Around it.", inner=drawing)))[0][1].split(". ")) == [
+    assert sorted(titled_texts(make_docx(tmp_path / "a.docx", w_p("Around it.", inner=drawing)))[0][1].split(". ")) == [
         "Around it.",
         "In a box",
     ]
 
 
 def test_docx_merged_heads_and_cells(tmp_path: Path) -> None:
-    def cell(text: str, said: str = "") -> str:
-        return f"<w:tc><w:tcPr>{said}</w:tcPr>{w_p(text)}</w:tc>"
+    def cell(text: str, properties: str = "") -> str:
+        return f"<w:tc><w:tcPr>{properties}</w:tcPr>{w_p(text)}</w:tc>"
 
     both, above, below = '<w:gridSpan w:val="2"/>', '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
     rows = [
@@ -110,7 +110,7 @@ def test_docx_merged_heads_and_cells(tmp_path: Path) -> None:
         [cell("", below), cell("4"), cell("6")],
     ]
     table = "".join(f"<w:tr>{''.join(row)}</w:tr>" for row in rows)
-    assert [text for _, text in said(make_docx(tmp_path / "a.docx", f"<w:tbl>{table}</w:tbl>"))] == [
+    assert [text for _, text in titled_texts(make_docx(tmp_path / "a.docx", f"<w:tbl>{table}</w:tbl>"))] == [
         "Station: Orvel; Height low: 3; Height high: 5",
         "Station: Orvel; Height low: 4; Height high: 6",
     ]
@@ -133,12 +133,12 @@ def test_pptx_slides_in_the_order_of_the_show(tmp_path: Path) -> None:
         a_shape("The end", "ctrTitle"),
     ]
     path = make_pptx(tmp_path / "a.pptx", slides, "Say it slowly.")
-    assert said(path) == [
+    assert titled_texts(path) == [
         ("a > The keepers", "Dana kept it. Say it slowly."),
         *(("a > Figures", row) for row in AS_ROWS),
         ("a > The end", "The end"),
     ]
-    assert kept(path, "slide") == [1, 2, 2, 3]
+    assert metadata_of(path, "slide") == [1, 2, 2, 3]
 
 
 # XLSX
@@ -148,12 +148,12 @@ def test_xlsx_sheets_rows_and_numbers(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine")
     rows = x_rows([["Stations of the coast"], ["Station", "Height", "Built"], ["Orvel", 31.5, 1820], ["Tarn", 22.0, 1790]])
     path = make_xlsx(tmp_path / "a.xlsx", {"Coast": rows, "Empty": "", "Lakes": x_rows([["Lake", "Depth"], ["Low", 3]])})
-    assert said(path) == [
+    assert titled_texts(path) == [
         ("a > Coast > Stations of the coast", "Station: Orvel; Height: 31.5; Built: 1820"),
         ("a > Coast > Stations of the coast", "Station: Tarn; Height: 22; Built: 1790"),
         ("a > Lakes", "Lake: Low; Depth: 3"),
     ]
-    assert kept(path, "sheet") == ["Coast", "Coast", "Lakes"]
+    assert metadata_of(path, "sheet") == ["Coast", "Coast", "Lakes"]
 
 
 # OpenDocument
@@ -178,11 +178,11 @@ def test_odt_headings_notes_lists_and_raised_text(tmp_path: Path) -> None:
         + "</table:table>"
     )
     path = make_odf(tmp_path / "a.odt", body, styles=raised)
-    assert said(path) == [
+    assert titled_texts(path) == [
         ("Stations > Keepers", "It shines 10^6 times. By count. salt"),
         *(("Stations > Keepers", row) for row in AS_ROWS),
     ]
-    assert kept(path, "date")[0] == "2025-03-04"
+    assert metadata_of(path, "date")[0] == "2025-03-04"
 
 
 def test_ods_and_odp(tmp_path: Path) -> None:
@@ -194,13 +194,13 @@ def test_ods_and_odp(tmp_path: Path) -> None:
     wide = '<table:table-cell table:number-columns-repeated="16384"/>'
     empty = f'<table:table-row table:number-rows-repeated="1048570">{wide}</table:table-row>'
     path = make_odf(tmp_path / "a.ods", f'<table:table table:name="Lakes">{rows}{empty}</table:table>', "spreadsheet")
-    assert (said(path), kept(path, "sheet")) == ([("a > Lakes", "Lake: Low; Depth: 3")], ["Lakes"])
+    assert (titled_texts(path), metadata_of(path, "sheet")) == ([("a > Lakes", "Lake: Low; Depth: 3")], ["Lakes"])
     page = (
         '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Keepers</text:p></draw:text-box></draw:frame>'
         "<draw:frame><draw:text-box><text:p>Dana kept it.</text:p></draw:text-box></draw:frame></draw:page>"
     )
     path = make_odf(tmp_path / "a.odp", "<draw:page/>" + page, "presentation")
-    assert (said(path), kept(path, "slide")) == ([("a > Keepers", "Dana kept it.")], [2])
+    assert (titled_texts(path), metadata_of(path, "slide")) == ([("a > Keepers", "Dana kept it.")], [2])
 
 
 # EPUB
@@ -212,8 +212,8 @@ def test_epub_chapters_in_the_order_of_the_book(tmp_path: Path) -> None:
         "<html><head><title>Two</title></head><body><p>Otto came.</p></body></html>",
     ]
     path = make_epub(tmp_path / "a.epub", chapters)
-    assert said(path) == [("The Book > One", "Dana kept it."), ("The Book > Two", "Otto came.")]
-    assert (kept(path, "author")[0], kept(path, "date")[0]) == ("Otto Lind", "2024-02-01")
+    assert titled_texts(path) == [("The Book > One", "Dana kept it."), ("The Book > Two", "Otto came.")]
+    assert (metadata_of(path, "author")[0], metadata_of(path, "date")[0]) == ("Otto Lind", "2024-02-01")
 
 
 # Mail
@@ -262,12 +262,12 @@ def test_mail_subject_sender_day_and_attachments(tmp_path: Path) -> None:
 def test_mails_of_a_box(tmp_path: Path) -> None:
     one = "From {0}@x Tue Mar  4 10:00:00 2025\nFrom: {0}@x.example\nSubject: About {0}\n\nWords of {0}.\n\n"
     (tmp_path / "a.mbox").write_text(one.format("dana") + one.format("otto"))
-    assert [title for title, _ in said(tmp_path / "a.mbox")] == ["About dana", "About otto"]
+    assert [title for title, _ in titled_texts(tmp_path / "a.mbox")] == ["About dana", "About otto"]
 
 
 def test_mail_of_html_alone(tmp_path: Path) -> None:
     (tmp_path / "a.eml").write_text("Subject: S\nContent-Type: text/html\n\n<p>Seen</p><p hidden>Unseen</p>")
-    assert "".join(text for _, text in said(tmp_path / "a.eml")) == "Seen"
+    assert "".join(text for _, text in titled_texts(tmp_path / "a.eml")) == "Seen"
 
 
 # Notebooks, code, org, reStructuredText
@@ -279,7 +279,7 @@ def test_notebook_cells_without_pictures(tmp_path: Path) -> None:
         {"cell_type": "code", "source": "x = 1\nprint(x)", "outputs": [{"text": ["1\n"]}, {"data": {"image/png": "iVBOR"}}]},
     ]
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
-    assert said(tmp_path / "a.ipynb") == [("Study", "It begins.\nx = 1\nprint(x)\n1")]
+    assert titled_texts(tmp_path / "a.ipynb") == [("Study", "It begins.\nx = 1\nprint(x)\n1")]
 
 
 def test_code_keeps_lines_and_is_cut_before_definitions(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ if x:
 
 def test_org(tmp_path: Path) -> None:
     (tmp_path / "a.org").write_text(ORG)
-    assert said(tmp_path / "a.org") == [
+    assert titled_texts(tmp_path / "a.org") == [
         ("The Handbook > Stations", "See the list of 10^6 lights."),
         ("The Handbook > Stations > Keepers > Who keeps", "Station: Orvel; Keeper: Dana"),
         ("The Handbook > Stations > Keepers", "if x:\n    y()"),
@@ -354,7 +354,7 @@ The light of 10\\ :sup:`6`, see `here <https://x.example>`_.
 def test_rst(tmp_path: Path) -> None:
     pytest.importorskip("docutils")
     (tmp_path / "a.rst").write_text(RST)
-    assert said(tmp_path / "a.rst") == [
+    assert titled_texts(tmp_path / "a.rst") == [
         ("Handbook > Keepers", "The light of 10^6, see here."),
         ("Handbook > Keepers > Who keeps", "Station: Orvel; Keeper: Dana"),
         ("Handbook > Keepers", "if x:\n    y()"),

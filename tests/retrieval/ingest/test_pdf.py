@@ -67,14 +67,14 @@ def drawn(path: Path, pages: Sequence[Sequence[Item]], picture: Callable[[int], 
                 axes = figure.add_axes((0, 0, 1, 1))
                 axes.set_axis_off()
                 axes.imshow([[0.5, 1.0]], aspect="auto")
-            for x, y, said in items:
-                figure.text(x / 612, y / 792, said, fontsize=9)
+            for x, y, text in items:
+                figure.text(x / 612, y / 792, text, fontsize=9)
             file.savefig(figure)
     return path
 
 
-def lines_of(x: float, said: Sequence[str], y: float = 700) -> list[Item]:
-    return [(x, y - 13 * number, line) for number, line in enumerate(said)]
+def lines_of(x: float, texts: Sequence[str], y: float = 700) -> list[Item]:
+    return [(x, y - 13 * number, line) for number, line in enumerate(texts)]
 
 
 def in_turns(*columns: list[Item]) -> list[Item]:
@@ -134,8 +134,8 @@ def test_three_columns_drawn_in_turns(tmp_path: Path) -> None:
 def test_columns_from_right_to_left() -> None:
     from gnothi.retrieval.ingest.pdf import Segment, in_order
 
-    def line(x: float, row: int, said: str) -> Segment:
-        return Segment(said, x, 700 - 13 * row, x + 240, 710 - 13 * row)
+    def line(x: float, row: int, text: str) -> Segment:
+        return Segment(text, x, 700 - 13 * row, x + 240, 710 - 13 * row)
 
     rows = [(line(60, row, "שמאל של העמוד"), line(320, row, "ימין של העמוד")) for row in range(4)]
     found = in_order([segment for row in rows for segment in row])

@@ -26,7 +26,7 @@ HEAD = "<tr><th>Station<th>Height<th>Keeper</tr>"
 
 
 @pytest.mark.parametrize(
-    ("markup", "said"),
+    ("markup", "expected"),
     [
         (HEAD + "<tr><td>Orvel<td>31<td>Dana", ["Station: Orvel; Height: 31; Keeper: Dana"]),
         ("<thead><tr><td>A<td>B</thead><tr><td>x<td>y", ["A: x; B: y"]),
@@ -48,8 +48,8 @@ HEAD = "<tr><th>Station<th>Height<th>Keeper</tr>"
         (HEAD + "<tr hidden><td>Orvel</tr><tr><td>Tarn<td style='display: none'>9<td>", ["Station: Tarn"]),
     ],
 )  # fmt: skip
-def test_tables_of_html(tmp_path: Path, markup: str, said: list[str]) -> None:
-    assert [text for _, text in html(tmp_path, f"<table>{markup}</table>")] == said
+def test_tables_of_html(tmp_path: Path, markup: str, expected: list[str]) -> None:
+    assert [text for _, text in html(tmp_path, f"<table>{markup}</table>")] == expected
 
 
 def test_groups_and_captions_are_titles(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_hidden_text_of_html_stays_out(tmp_path: Path, hidden: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("markdown", "said"),
+    ("markdown", "expected"),
     [
         ("| a | b |\n|--|:-:|\n| `x|y` | z |\n", ["a: x|y; b: z"]),
         ("| a | b |\n|--|--|\n| x\\|y | `z\\|w` |\n", ["a: x|y; b: z|w"]),
@@ -77,8 +77,8 @@ def test_hidden_text_of_html_stays_out(tmp_path: Path, hidden: str) -> None:
         ("| | b |\n|--|--|\n| x | y |\n", ["x; b: y"]),
     ],
 )
-def test_tables_of_markdown(tmp_path: Path, markdown: str, said: list[str]) -> None:
-    assert [text for _, text in titled(tmp_path / "a.md", markdown)] == said
+def test_tables_of_markdown(tmp_path: Path, markdown: str, expected: list[str]) -> None:
+    assert [text for _, text in titled(tmp_path / "a.md", markdown)] == expected
 
 
 LONG = "x" * 60
@@ -92,17 +92,17 @@ def test_a_table_of_markdown_that_is_cut_keeps_its_heads(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("before", "text", "link", "said"),
+    ("before", "text", "link", "expected"),
     [("10", "6", False, "^6"), ("19", "th", False, "th"), ("m", "2", False, "^2"), ("10", "-3", False, "^-3"),
      ("word", "1", True, "[1]"), ("e", "x", False, "^x"), ("2", "e", False, "e"), (". ", "3", False, "3"),
      ("", "6", False, "6")],
 )  # fmt: skip
-def test_raised_letters(before: str, text: str, link: bool, said: str) -> None:
-    assert raised(before, text, link) == said
+def test_raised_letters(before: str, text: str, link: bool, expected: str) -> None:
+    assert raised(before, text, link) == expected
 
 
 @pytest.mark.parametrize(
-    ("cells", "said"),
+    ("cells", "expected"),
     [
         ([["Product", "2019", "2020"], ["Lamp", "3", "4"], ["Oil", "5", "6"]],
          ["Product: Lamp; 2019: 3; 2020: 4", "Product: Oil; 2019: 5; 2020: 6"]),
@@ -112,16 +112,16 @@ def test_raised_letters(before: str, text: str, link: bool, said: str) -> None:
         ([["Name"], ["Dana"], ["Otto"]], ["Name: Dana", "Name: Otto"]),
     ],
 )  # fmt: skip
-def test_heads_of_spreadsheets(cells: list[list[str]], said: list[str]) -> None:
-    assert rows(cells, spreadsheet=True) == said
+def test_heads_of_spreadsheets(cells: list[list[str]], expected: list[str]) -> None:
+    assert rows(cells, spreadsheet=True) == expected
 
 
 @given(cells=st.lists(st.lists(st.text(max_size=8), max_size=5), max_size=60))
 def test_no_row_loses_a_value(cells: list[list[str]]) -> None:
-    said = " ".join(rows(cells, spreadsheet=True))
+    texts = " ".join(rows(cells, spreadsheet=True))
     table = Table(spreadsheet=True)
     for row in cells:
         list(table.add([Cell(cell) for cell in row]))
     list(table.end())
-    everything = f"{said} {table.caption} {' '.join(table.heads)}"
+    everything = f"{texts} {table.caption} {' '.join(table.heads)}"
     assert all(" ".join(cell.split()) in everything for row in cells for cell in row if cell.rstrip(": "))

@@ -70,9 +70,9 @@ class Shelf:
 
     def ranked(self, query: dict[str, Any], tie: str) -> list[tuple[str, float]]:
         if "bool" in query:
-            (asked,) = query["bool"]["must"]
+            (inner,) = query["bool"]["must"]
             passing = set(self.matching({"bool": {"filter": query["bool"]["filter"]}}))
-            return [one for one in self.ranked(asked, tie) if one[0] in passing]
+            return [one for one in self.ranked(inner, tie) if one[0] in passing]
         if "multi_match" in query:
             fields, text = query["multi_match"]["fields"], query["multi_match"]["query"]
         else:
@@ -97,9 +97,9 @@ class Shelf:
         return sorted(found, key=lambda one: -one[1])
 
 
-def _similar(mapping: dict[str, Any], asked: list[float], stored: list[float]) -> float:
+def _similar(mapping: dict[str, Any], vector: list[float], stored: list[float]) -> float:
     """As both engines score, for whichever of their names of a similarity the field was made with."""
-    one, other = np.asarray(asked, np.float32), np.asarray(stored, np.float32)
+    one, other = np.asarray(vector, np.float32), np.asarray(stored, np.float32)
     how = mapping.get("similarity") or mapping["method"]["space_type"]
     product = float(one @ other)
     if how in ("max_inner_product", "innerproduct"):
@@ -269,36 +269,36 @@ class Fake:
     def search(self, name: str, *, params: dict[str, str], body: bytes) -> Reply:
         if name not in self.shelves:
             return _absent(name)
-        shelf, asked = self.shelves[name], json.loads(body)
-        if "aggs" in asked:
-            ((called, wanted),) = asked["aggs"].items()
+        shelf, request = self.shelves[name], json.loads(body)
+        if "aggs" in request:
+            ((called, wanted),) = request["aggs"].items()
             values = {one for each in shelf.visible.values() for one in each.get(wanted["terms"]["field"], ())}
             fit = [one for one in sorted(values) if re.fullmatch(wanted["terms"]["include"], one)]
             return 200, {"aggregations": {called: {"buckets": [{"key": one} for one in fit]}}}
-        if asked["size"] > 10_000:
+        if request["size"] > 10_000:
             return error(400, "illegal_argument_exception", "Result window is too large")
         shards: dict[str, Any] = {"total": 3, "successful": 3 - self.failed, "failed": self.failed, "skipped": 0}
-        if self.failed and not {"term", "exists"} & set(asked.get("query", {})):
+        if self.failed and not {"term", "exists"} & set(request.get("query", {})):
             if params["allow_partial_search_results"] == "false":
                 return error(503, "search_phase_execution_exception", "Partial shards failure")
             shards["failures"] = [{"shard": one, "index": name, "reason": {"reason": "no disk"}} for one in range(self.failed)]
-        if "knn" in asked or "knn" in asked["query"]:
-            near = self._near(name, asked, params)
+        if "knn" in request or "knn" in request["query"]:
+            near = self._near(name, request, params)
             if isinstance(near, tuple):
                 return near
             ranked = near
-        elif "exists" in asked["query"]:
-            return 200, self._in_order(name, asked, shards)
-        elif "term" in asked["query"]:
-            ranked = [(key, 1.0) for key in shelf.matching(asked["query"])]
+        elif "exists" in request["query"]:
+            return 200, self._in_order(name, request, shards)
+        elif "term" in request["query"]:
+            ranked = [(key, 1.0) for key in shelf.matching(request["query"])]
         else:
             assert params["search_type"] == "dfs_query_then_fetch"
-            ranked = shelf.ranked(asked["query"], next((key for one in asked["sort"][1:] for key in one), ""))
-        page = ranked[: asked["size"]]
+            ranked = shelf.ranked(request["query"], next((key for one in request["sort"][1:] for key in one), ""))
+        page = ranked[: request["size"]]
         hits = [
             {"_index": name, "_id": key, "_score": score, "_source": shelf.visible[key], "sort": [score]} for key, score in page
         ]
-        total = min(len(ranked), int(asked.get("track_total_hits", 10_000)))
+        total = min(len(ranked), int(request.get("track_total_hits", 10_000)))
         return 200, {
             "took": 1,
             "timed_out": False,
@@ -306,26 +306,26 @@ class Fake:
             "hits": {"total": {"value": total, "relation": "eq"}, "hits": hits},
         }
 
-    def _in_order(self, name: str, asked: dict[str, Any], shards: dict[str, Any]) -> Any:
+    def _in_order(self, name: str, request: dict[str, Any], shards: dict[str, Any]) -> Any:
         """By a keyword, from where the page before ended."""
-        ((wanted, _),) = asked["sort"][0].items()
-        shelf, (after,) = self.shelves[name], asked.get("search_after", [""])
+        ((wanted, _),) = request["sort"][0].items()
+        shelf, (after,) = self.shelves[name], request.get("search_after", [""])
         there = sorted((one[wanted], key) for key, one in shelf.visible.items() if one.get(wanted, "") > after)
-        hits = [{"_id": key, "_source": shelf.visible[key], "sort": [value]} for value, key in there[: asked["size"]]]
+        hits = [{"_id": key, "_source": shelf.visible[key], "sort": [value]} for value, key in there[: request["size"]]]
         return {"timed_out": False, "_shards": shards, "hits": {"total": {"value": len(there)}, "hits": hits}}
 
-    def _near(self, name: str, asked: dict[str, Any], params: dict[str, str]) -> list[tuple[str, float]] | Reply:
+    def _near(self, name: str, request: dict[str, Any], params: dict[str, str]) -> list[tuple[str, float]] | Reply:
         """One engine has the nearest of all shards, the other those of each."""
         shelf = self.shelves[name]
         if self.engine == "elasticsearch":
-            knn, kind, size = asked["knn"], "dense_vector", "dims"
+            knn, kind, size = request["knn"], "dense_vector", "dims"
             key, vector, k = knn["field"], knn["query_vector"], knn["k"]
             if "search_type" in params:
                 return error(400, "illegal_argument_exception", "cannot set [search_type] when using [knn] search")
             if not k <= knn["num_candidates"] <= 10_000:
                 return error(400, "illegal_argument_exception", "[num_candidates] is out of its range")
         else:
-            ((key, knn),) = asked["query"]["knn"].items()
+            ((key, knn),) = request["query"]["knn"].items()
             vector, k, kind, size = knn["vector"], knn["k"], "knn_vector", "dimension"
             if not 0 < k <= 10_000:
                 return error(400, "illegal_argument_exception", "[k] is out of its range")
@@ -422,9 +422,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _refused(self) -> Reply | None:
         if self.fake.secret and self.headers.get("authorization", "") != self.fake.secret:
             return error(401, "security_exception", "missing authentication credentials")
-        asked = re.search(r"compatible-with=(\d+)", self.headers.get("accept", ""))
-        if asked and int(asked[1]) not in (self.fake.major, self.fake.major - 1):
-            said = f"Accept version must be either version {self.fake.major} or {self.fake.major - 1}, but found {asked[1]}"
+        match = re.search(r"compatible-with=(\d+)", self.headers.get("accept", ""))
+        if match and int(match[1]) not in (self.fake.major, self.fake.major - 1):
+            said = f"Accept version must be either version {self.fake.major} or {self.fake.major - 1}, but found {match[1]}"
             return error(400, "media_type_header_exception", said)
         return None
 

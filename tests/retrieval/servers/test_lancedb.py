@@ -86,17 +86,17 @@ async def test_it_finds_what_a_folder_finds_and_a_change_replaces(tmp_path: Path
 def test_keys_are_nowhere(gnothi: Run, tmp_path: Path, address: str) -> None:
     source = write_jsonl(tmp_path / "a.jsonl", [Passage("a", "A heron stands in water.", "Heron")])
     spec, out = described(tmp_path, address, "secrets"), tmp_path / "run"
-    said = [gnothi("index", "build", str(source), "--to", spec)]
-    said.append(gnothi("eval", "lab", "--method", "rag", "--limit", "2", "--index", spec, "--out", str(out)))
-    assert [code for code, *_ in said] == [0, 0], said
+    outcomes = [gnothi("index", "build", str(source), "--to", spec)]
+    outcomes.append(gnothi("eval", "lab", "--method", "rag", "--limit", "2", "--index", spec, "--out", str(out)))
+    assert [code for code, *_ in outcomes] == [0, 0], outcomes
     missing = described(tmp_path, address, "missing", bucket="nowhere")
-    said.append(gnothi("index", "search", missing, "herons"))
-    code, _, err = said[-1]
+    outcomes.append(gnothi("index", "search", missing, "herons"))
+    code, _, err = outcomes[-1]
     assert (code, "The specified bucket does not exist" in " ".join(err.split())) == (3, True), err
     files = [path.read_bytes().decode("utf-8", "replace") for path in out.rglob("*") if path.is_file()]
     assert any("lancedb:" in text for text in files)
     for value in KEYS.values():
-        assert value not in json.dumps(said)
+        assert value not in json.dumps(outcomes)
         assert not [text for text in files if value in text]
 
 

@@ -177,13 +177,13 @@ async def searched(spec: str, queries: list[str]) -> list[tuple[ScoredPassage, .
 async def test_a_killed_server_is_waited_for(two: Callable[..., str], other: Engine) -> None:
     expected = await searched(two(), QUERIES)
     retriever = open_index(two("patience = 100"))
-    asked = [asyncio.create_task(retriever.search(query, 5)) for query in QUERIES]
-    await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    tasks = [asyncio.create_task(retriever.search(query, 5)) for query in QUERIES]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     other.kill()
     await asyncio.sleep(0.5)
-    assert not all(task.done() for task in asked)
+    assert not all(task.done() for task in tasks)
     await asyncio.to_thread(other.start)
-    assert await asyncio.gather(*asked) == expected
+    assert await asyncio.gather(*tasks) == expected
     await retriever.aclose()
 
 
@@ -194,10 +194,10 @@ async def test_one_that_stays_away_fails_what_needs_it_and_nothing_wrong_comes_b
     monkeypatch.setattr("gnothi.retrieval.servers.patience._NEWS", 0.0)
     expected = await searched(two(), QUERIES)
     retriever = open_index(two("patience = 0.5"))
-    asked = [asyncio.create_task(retriever.search(query, 5)) for query in QUERIES]
-    await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    tasks = [asyncio.create_task(retriever.search(query, 5)) for query in QUERIES]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     other.kill()
-    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert {type(one) for one in outcomes} == {tuple, IndexUnavailable}
     assert all(one == right for one, right in zip(outcomes, expected, strict=True) if isinstance(one, tuple))
     await asyncio.to_thread(other.start)

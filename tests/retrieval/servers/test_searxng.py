@@ -39,14 +39,14 @@ class Fake:
     passages: tuple[Passage, ...] = WEB
     answers: list[Page] = field(default_factory=list)
     pages: dict[str, Page] = field(default_factory=dict)
-    asked: list[tuple[str, dict[str, list[str]], dict[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, list[str]], dict[str, str]]] = field(default_factory=list)
     url: str = ""
     ranking: tuple[tuple[Passage, ...], BM25Index] | None = None
 
     def reply(self, target: str, headers: dict[str, str]) -> Page:
         parts = urlsplit(target)
         query = parse_qs(parts.query)
-        self.asked.append((parts.path, query, headers))
+        self.requests.append((parts.path, query, headers))
         if parts.path != "/search":
             return self.pages.get(parts.path, (404, {}, b"not found"))
         if self.answers:
@@ -104,7 +104,7 @@ async def test_settings_are_sent_and_the_password_is_not_shown(fake: Fake, monke
     with_user = fake.url.replace("//", "//ann@")
     index = Searxng(server(f"{with_user}?language=de&categories=science&engines=a,b&time_range=year"))
     await index.search("heron", 2)
-    path, query, headers = fake.asked[0]
+    path, query, headers = fake.requests[0]
     assert (path, query["q"], query["language"], query["engines"]) == ("/search", ["heron"], ["de"], ["a,b"])
     assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")) == b"ann:s3cret"
     assert index.name == f"searxng:{fake.url}"
@@ -117,7 +117,7 @@ async def test_a_file_describes_it(fake: Fake, tmp_path: Path) -> None:
     file = tmp_path / "web.toml"
     file.write_text(f'server = "{fake.url}/search"\nlanguage = "fr"\npages = false\n')
     assert await open_index(f"searxng:{file}").search("heron", 1)
-    assert fake.asked[0][1]["language"] == ["fr"]
+    assert fake.requests[0][1]["language"] == ["fr"]
 
 
 async def test_what_is_no_result_is_left_out_and_boxes_come_first(fake: Fake) -> None:
@@ -228,7 +228,7 @@ async def test_of_other_pages_the_results_text_is_kept(fake: Fake, page: Page) -
 async def test_pages_of_this_machine_are_never_read(fake: Fake) -> None:
     fake.pages = {"/birds": (200, HTML, HERONS)}
     await reading(fake, is_public).search("About nests", 1)
-    assert [path for path, *_ in fake.asked] == ["/search"]
+    assert [path for path, *_ in fake.requests] == ["/search"]
 
 
 def test_every_redirect_is_looked_at(fake: Fake) -> None:
@@ -241,7 +241,7 @@ def test_every_redirect_is_looked_at(fake: Fake) -> None:
 
     with refused(Unfetched):
         fetch(f"{fake.url}/a", allowed=first_only, most=100, seconds=5)
-    assert [path for path, *_ in fake.asked] == ["/a"]
+    assert [path for path, *_ in fake.requests] == ["/a"]
     assert fetch(f"{fake.url}/a", allowed=anywhere, most=100, seconds=5).body == b"in"
 
 

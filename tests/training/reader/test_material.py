@@ -30,10 +30,10 @@ class Asks:
     """Fails for the questions of the names given; counts."""
 
     def __init__(self, task: Task = ANSWER, failing: tuple[str, ...] = ()) -> None:
-        self.task, self.failing, self.asked = task, failing, 0
+        self.task, self.failing, self.calls = task, failing, 0
 
     async def prompt(self, question: Question) -> Prompt:
-        self.asked += 1
+        self.calls += 1
         if question.id in self.failing:
             raise RuntimeError("no luck")
         return ask(self.task, question, PASSAGES)

@@ -23,8 +23,8 @@ from gnothi.training.reader.stages import Format, ReaderTraining, assess, train
 from gnothi.types import Decoding, Passage, Prompt, Question
 from tests.messages import refused
 from tests.training import launched
-from tests.training.heard import Heard
 from tests.training.launched import killed_three_times
+from tests.training.recording import RecordingWatch
 
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
 QUICK = ReaderTraining(steps=6, batch=8, learning_rate=3e-3, evaluate_every=2)
@@ -86,15 +86,15 @@ def test_prompt_and_answer_as_tokens() -> None:
 )
 def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderTraining) -> None:
     pytest.importorskip("trl")
-    watch = Heard()
+    watch = RecordingWatch()
     header = train(tmp_path, ORIGIN, examples(), settings, watch=watch)
     assert header == json.loads((tmp_path / HEADER).read_text())
-    heard = watch.lines
-    assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
-    assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
-    assert [line["step"] for line in heard if "score" in line] == [0, 2, 4, 6]
+    metrics = watch.lines
+    assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in metrics if "score" in line] == [0, 2, 4, 6]
     assert header["after"]["validation_loss"] < header["before"]["validation_loss"]
-    best = next(line for line in heard if "score" in line and line["step"] == header["best_step"])
+    best = next(line for line in metrics if "score" in line and line["step"] == header["best_step"])
     assert header["after"]["validation_loss"] == pytest.approx(best["validation_loss"], abs=1e-3)
     assert train(tmp_path, ORIGIN, examples(), settings) == header
     declared = json.loads((tmp_path / "gnothi.json").read_text())
@@ -148,14 +148,14 @@ def test_sequence_to_sequence(tmp_path: Path, kind: str) -> None:
     assert header["questions"]["too_long"] == (kind == "bart")
     assert header["after"]["validation_loss"] < 0.5 * header["before"]["validation_loss"]
 
-    async def said() -> str:
+    async def generate_text() -> str:
         model = load_model(str(tmp_path / "out"), ModelSettings(renderer="tagged"))
         try:
             return (await model.generate(material[1].prompt, Decoding(max_tokens=6))).text
         finally:
             await model.aclose()
 
-    reply = asyncio.run(said()).split()
+    reply = asyncio.run(generate_text()).split()
     assert set(reply) <= {"w3", "w4"}
     if kind == "t5":  # so little training does not teach a random BART where a word stands
         assert reply == ["w3", "w4"]

@@ -16,8 +16,8 @@ from gnothi.training.reranker.pairs import Example, TrainingSettings
 from gnothi.training.reranker.stages import assess, ordered, train
 from tests.retrieval.cross_encoders import causal, classifier
 from tests.training import launched
-from tests.training.heard import Heard
 from tests.training.launched import assert_same, command_killed_and_undisturbed
+from tests.training.recording import RecordingWatch
 
 EXAMPLES = [
     Example(f"q{number}", f"where is w{number}", (f"w{number} is the city",), tuple(f"w{number + k} is" for k in range(1, 4)))
@@ -56,7 +56,7 @@ def test_trained_in_a_folder_that_is_then_a_reranker(make: Any, tmp_path: Path) 
     base = make(tmp_path / "base")
     out = tmp_path / "out"
     out.mkdir()
-    watch = Heard()
+    watch = RecordingWatch()
     header = train(out, lambda: load_cross_encoder(base, "base"), "base", EXAMPLES, SETTINGS, watch)
     assert header["after"]["average_precision"] >= header["before"]["average_precision"]
     assert header["questions"] == {"training": 9, "validation": 3}

@@ -132,7 +132,7 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
         asyncio.run(collecting.collect(sampling(collecting.by_name, Scripted(script), AnswerSettings(n=2))))
         found = collecting.finish()
         assert not collecting.missing
-    assert [(one.asked, one.acc_rate) for one in found] == [
+    assert [(one.training_question, one.acc_rate) for one in found] == [
         (TrainingQuestion(QUESTION), 0),
         (TrainingQuestion(QUESTION, HOLDING[0]), 1),
         (TrainingQuestion(QUESTION, OTHERS[0]), 0),
@@ -145,11 +145,11 @@ def test_answers_after_sentences(tmp_path: Path) -> None:
 
 
 def test_a_question_is_validated_with_all_its_sentences_or_not_at_all() -> None:
-    asked = [
+    examples = [
         Familiar(Question(str(number), "Who?", ("x",)), ("x",), (number % 2 == 0,), sentence)
         for number in range(20)
         for sentence in (None, *HOLDING[:2])
     ]
-    training, validation = split(asked, TrainingSettings())
+    training, validation = split(examples, TrainingSettings())
     assert len(training) + len(validation) == 60
     assert not {one.question.id for one in training} & {one.question.id for one in validation}

@@ -53,14 +53,14 @@ def test_prompt_and_reply_as_tokens() -> None:
 
 
 def test_figures_by_hand() -> None:
-    def asked(right: int) -> Familiar:
+    def example(right: int) -> Familiar:
         return Familiar(Question("q", "Who?", ("Ada",)), ("Ada",) * 4, (True,) * right + (False,) * (4 - right))
 
     replies = Replies(["Yes, I know: Ada.", "No, I don't know.", "Yes, I know: Bob.", "Hm."], [0.9, 0.4, 0.8, 0.2])
-    figures = assess(replies, [asked(4), asked(3), asked(1), asked(0)], Correctness())
+    figures = assess(replies, [example(4), example(3), example(1), example(0)], Correctness())
     assert figures == {
         "validation_reward": pytest.approx((1 - 0.5 - 1 - 1) / 4),
         "yes_known": pytest.approx(0.65), "yes_unknown": pytest.approx(0.5),
         "auroc": 0.75, "refusal": 0.5, "hallucination": 0.25, "no": 0.25, "neither": 0.25,
     }  # fmt: skip
-    assert assess(Replies(["Hm."], [0.2]), [asked(4)], Correctness())["auroc"] is None
+    assert assess(Replies(["Hm."], [0.2]), [example(4)], Correctness())["auroc"] is None

@@ -26,15 +26,15 @@ from tests.messages import refused
 from tests.ports import held_port
 from tests.preloaded import Preloaded
 from tests.training import launched
-from tests.training.heard import Heard
 from tests.training.launched import killed_three_times
+from tests.training.recording import RecordingWatch
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
 QUICK = TrainingSettings(steps=6, questions=4, replies=4, warm_start_steps=3, warm_start_batch=8, evaluate_every=2)
 
 
-def asked(count: int = 40) -> list[Familiar]:
+def familiar_examples(count: int = 40) -> list[Familiar]:
     """Questions with what the shipped model knows of them, as the laboratory has it."""
     return [
         Familiar(question, (question.answers[0],) * 4, (question.metadata["familiarity"] != "never",) * 4)
@@ -46,7 +46,7 @@ def asked(count: int = 40) -> list[Familiar]:
 
 
 def test_the_split_keeps_both_kinds_and_depends_on_the_seed() -> None:
-    everything = asked()
+    everything = familiar_examples()
     training, validation = split(everything, QUICK)
     assert len(training) + len(validation) == 40
     assert 4 <= len(validation) <= 8
@@ -101,18 +101,18 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     from gnothi.models import load_model
     from gnothi.types import Decoding
 
-    watch = Heard()
-    header = train(tmp_path, ORIGIN, asked(), settings, Correctness(), watch)
+    watch = RecordingWatch()
+    header = train(tmp_path, ORIGIN, familiar_examples(), settings, Correctness(), watch)
     assert header == json.loads((tmp_path / HEADER).read_text())
-    heard = watch.lines
-    assert heard == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
-    assert [line["step"] for line in heard if "loss" in line] == [1, 2, 3, 4, 5, 6]
-    assert [line["step"] for line in heard if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
-    assert [line["step"] for line in heard if "validation_reward" in line] == [0, 2, 4, 6]
-    assert train(tmp_path, ORIGIN, asked(), settings, Correctness()) == header
+    metrics = watch.lines
+    assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in metrics if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
+    assert [line["step"] for line in metrics if "validation_reward" in line] == [0, 2, 4, 6]
+    assert train(tmp_path, ORIGIN, familiar_examples(), settings, Correctness()) == header
     model = load_model(str(tmp_path))
     assert model.profile.thresholds["self_report"] == header["threshold"]
-    question = next(one.question for one in asked() if one.known)
+    question = next(one.question for one in familiar_examples() if one.known)
 
     async def answer() -> str:
         try:
@@ -130,7 +130,13 @@ def test_the_clip_is_felt(tmp_path: Path) -> None:
     few = replace(QUICK, steps=2)
     for clip in (0.2, 0.9):
         for updates in (1, 2):
-            train(tmp_path / f"{clip}-{updates}", ORIGIN, asked(), replace(few, clip=clip, updates=updates), Correctness())
+            train(
+                tmp_path / f"{clip}-{updates}",
+                ORIGIN,
+                familiar_examples(),
+                replace(few, clip=clip, updates=updates),
+                Correctness(),
+            )
     weights = {folder.name: (folder / "model.safetensors").read_bytes() for folder in tmp_path.iterdir()}
     assert weights["0.2-2"] != weights["0.9-2"]
     assert weights["0.2-1"] == weights["0.9-1"]
@@ -142,12 +148,12 @@ def test_collapse_ends_it(tmp_path: Path) -> None:
     hasty = replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-3, steps=40, patience=40, collapse_after=2)
     hasty = replace(hasty, entropy="none", balance=False, updates=1)
     with refused(TrainingCollapsed) as raised:
-        train(tmp_path, ORIGIN, asked(), hasty, Correctness())
+        train(tmp_path, ORIGIN, familiar_examples(), hasty, Correctness())
     assert raised.value.exit_code == 1
 
 
 def by_two(out: Path) -> None:
-    train(out, ORIGIN, asked(), QUICK, Correctness())
+    train(out, ORIGIN, familiar_examples(), QUICK, Correctness())
 
 
 @pytest.mark.slow

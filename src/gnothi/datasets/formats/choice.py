@@ -39,35 +39,35 @@ class Choices:
         return Question(record.identity("id"), text, answers, self.texts, "choice", known)
 
 
-def read(record: Record, given: Any, key: str) -> Choices:
+def read(record: Record, value: Any, key: str) -> Choices:
     """The choices in any of the three shapes; ``key`` names them in complaints."""
     labels: Sequence[Any]
     texts: list[Any] | tuple[Any, ...]
-    if isinstance(given, list) and all(isinstance(item, Mapping) and {"label", "text"} <= item.keys() for item in given):
-        labels, texts = [item["label"] for item in given], [item["text"] for item in given]
-    elif isinstance(given, list) and len(given) <= 26 and all(isinstance(item, str) for item in given):
-        labels, texts = string.ascii_uppercase[: len(given)], given
-    elif isinstance(given, Mapping) and isinstance(given.get("label"), list) and isinstance(given.get("text"), list):
-        labels, texts = given["label"], given["text"]
-    elif isinstance(given, Mapping):
-        labels, texts = list(given), list(given.values())
+    if isinstance(value, list) and all(isinstance(item, Mapping) and {"label", "text"} <= item.keys() for item in value):
+        labels, texts = [item["label"] for item in value], [item["text"] for item in value]
+    elif isinstance(value, list) and len(value) <= 26 and all(isinstance(item, str) for item in value):
+        labels, texts = string.ascii_uppercase[: len(value)], value
+    elif isinstance(value, Mapping) and isinstance(value.get("label"), list) and isinstance(value.get("text"), list):
+        labels, texts = value["label"], value["text"]
+    elif isinstance(value, Mapping):
+        labels, texts = list(value), list(value.values())
     else:
-        raise record.invalid(f"{key} = {given!r:.60}", _EXPECTED)
+        raise record.invalid(f"{key} = {value!r:.60}", _EXPECTED)
     shaped = len(labels) == len(texts) and all(isinstance(item, str) and item.strip() for item in (*labels, *texts))
     if not shaped:
-        raise record.invalid(f"{key} = {given!r:.60}", _EXPECTED)
-    found = Choices(tuple(label.strip() for label in labels), tuple(" ".join(text.split()) for text in texts))
-    if len(found.labels) < 2 or len(set(found.labels)) < len(found.labels):
-        raise record.invalid(f"{key} with the labels {', '.join(found.labels) or '(none)'}", "two or more different labels")
-    return found
+        raise record.invalid(f"{key} = {value!r:.60}", _EXPECTED)
+    choices = Choices(tuple(label.strip() for label in labels), tuple(" ".join(text.split()) for text in texts))
+    if len(choices.labels) < 2 or len(set(choices.labels)) < len(choices.labels):
+        raise record.invalid(f"{key} with the labels {', '.join(choices.labels) or '(none)'}", "two or more different labels")
+    return choices
 
 
 def stem(record: Record, key: str = "question") -> Mapping[str, Any]:
     """The object of stem and choices that AllenAI's files keep under ``question``."""
-    given = record.data.get(key)
-    if not isinstance(given, Mapping) or not isinstance(given.get("stem"), str) or not given["stem"].strip():
-        raise record.invalid(f"{key} = {given!r:.60}", 'an object with "stem" (text) and "choices"')
-    return given
+    value = record.data.get(key)
+    if not isinstance(value, Mapping) or not isinstance(value.get("stem"), str) or not value["stem"].strip():
+        raise record.invalid(f"{key} = {value!r:.60}", 'an object with "stem" (text) and "choices"')
+    return value
 
 
 def by_label(answer: str, choices: Sequence[str]) -> str:

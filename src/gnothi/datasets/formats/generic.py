@@ -81,11 +81,11 @@ def _answers(record: Record) -> tuple[str, ...]:
 
 def _options(record: Record) -> dict[str, str]:
     """Columns that are the choices: A, B ... or option_a, option_b ..., in this order."""
-    found = {match[1]: key for key in record.data if (match := _OPTION.fullmatch(key.lower()))}
-    letters = "abcdefgh"[: len(found)]
-    if len(found) < 2 or sorted(found) != list(letters):
+    keys = {match[1]: key for key in record.data if (match := _OPTION.fullmatch(key.lower()))}
+    letters = "abcdefgh"[: len(keys)]
+    if len(keys) < 2 or sorted(keys) != list(letters):
         return {}
-    texts = {found[letter]: record.data[found[letter]] for letter in letters}
+    texts = {keys[letter]: record.data[keys[letter]] for letter in letters}
     return {key: str(text).strip() for key, text in texts.items() if text is not None and str(text).strip()}
 
 
@@ -94,11 +94,11 @@ def _check_choice(record: Record, choices: Sequence[str], exact: bool) -> None:
     choice."""
     key = record.first(ANSWERS)
     value = record.data[key] if key else None
-    for one in value if isinstance(value, list) else [value]:
-        number = isinstance(one, int) and not isinstance(one, bool)
-        text = by_label(str(one).strip(), choices)
-        if one not in (None, "") and text not in choices and (number or exact):
-            raise record.invalid(f"{key} = {one!r:.60} with choices", "the text of a choice, or its letter (A is the first)")
+    for answer in value if isinstance(value, list) else [value]:
+        number = isinstance(answer, int) and not isinstance(answer, bool)
+        text = by_label(str(answer).strip(), choices)
+        if answer not in (None, "") and text not in choices and (number or exact):
+            raise record.invalid(f"{key} = {answer!r:.60} with choices", "the text of a choice, or its letter (A is the first)")
 
 
 def unanswered(record: Record) -> Record:

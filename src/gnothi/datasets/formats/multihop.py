@@ -87,11 +87,11 @@ def _names(path: Path) -> dict[str, list[str]]:
 
 
 def _triples(record: Record) -> tuple[tuple[str, ...], ...]:
-    given = record.data.get("evidences") or []
-    shaped = isinstance(given, list) and all(isinstance(item, list) and len(item) == 3 for item in given)
+    triples = record.data.get("evidences") or []
+    shaped = isinstance(triples, list) and all(isinstance(item, list) and len(item) == 3 for item in triples)
     if not shaped:
-        raise record.invalid(f"evidences = {given!r:.60}", "a list of [subject, relation, object]")
-    return tuple(tuple(map(str, item)) for item in given)
+        raise record.invalid(f"evidences = {triples!r:.60}", "a list of [subject, relation, object]")
+    return tuple(tuple(map(str, item)) for item in triples)
 
 
 # MuSiQue (Trivedi et al. 2022): questions over two to four passages, composed of simpler ones.
@@ -110,9 +110,9 @@ def is_musique(first: Mapping[str, Any]) -> bool:
 def musique(record: Record) -> Question:
     """``kind`` is the number of steps ("2hop"). Metadata: ``supporting`` titles, the ``decomposition``, and ``answerable``
     where the file says so. The passages stay in the file."""
-    given = record.data.get("paragraphs")
-    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-        raise record.invalid(f"paragraphs = {given!r:.60}", "a list of objects with title and is_supporting")
+    paragraphs = record.data.get("paragraphs")
+    if not isinstance(paragraphs, list) or not all(isinstance(paragraph, Mapping) for paragraph in paragraphs):
+        raise record.invalid(f"paragraphs = {paragraphs!r:.60}", "a list of objects with title and is_supporting")
     steps = record.data.get("question_decomposition")
     steps = steps if isinstance(steps, list) else ()
     answerable = record.data.get("answerable")
@@ -121,8 +121,10 @@ def musique(record: Record) -> Question:
     return record.question(
         (*record.answers("answer"), *aliases) if answerable is not False else (),
         kind if "hop" in kind else "",
-        supporting=tuple(dict.fromkeys(str(one.get("title")) for one in given if one.get("is_supporting"))),
-        decomposition=tuple(str(one.get("question")) for one in steps if isinstance(one, Mapping)),
+        supporting=tuple(
+            dict.fromkeys(str(paragraph.get("title")) for paragraph in paragraphs if paragraph.get("is_supporting"))
+        ),
+        decomposition=tuple(str(step.get("question")) for step in steps if isinstance(step, Mapping)),
         answerable=answerable if isinstance(answerable, bool) else None,
     )
 
@@ -138,10 +140,10 @@ def iirc_questions(passage: Record) -> Iterator[Record]:
     authors marked as bad is left out."""
     title = passage.data.get("title", "")
     try:
-        asked = [{**one, "title": title} for one in passage.data["questions"] if one["answer"]["type"] != _BAD]
+        questions = [{**one, "title": title} for one in passage.data["questions"] if one["answer"]["type"] != _BAD]
     except (KeyError, TypeError):
         raise passage.invalid("questions of another shape", "questions, each with question, qid and answer") from None
-    for number, one in enumerate(asked, start=1):
+    for number, one in enumerate(questions, start=1):
         yield Record(one, f"{passage.place}, question {number}", passage.number)
 
 
@@ -155,18 +157,18 @@ def iirc_questions(passage: Record) -> Iterator[Record]:
 def iirc(record: Record) -> Question:
     """``kind`` is that of the answer: span, binary (yes or no), value (a number) or none, which is not answerable. Spans are
     alternatives, as SeaKR's and DRAGIN's code takes them; a value's unit is not part of the answer."""
-    given = record.data["answer"]
-    kind = given["type"]
+    answer = record.data["answer"]
+    kind = answer["type"]
     if kind not in _KINDS:
         raise record.invalid(f"answer.type = {kind!r:.40}", "span, binary, value or none")
     answers: tuple[str, ...] = ()
     if kind == "span":
-        spans = given.get("answer_spans")
+        spans = answer.get("answer_spans")
         if not isinstance(spans, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in spans):
             raise record.invalid(f"answer_spans = {spans!r:.60}", "a list of spans, each with its text")
         answers = tuple(text for one in spans if (text := one["text"].strip()))
     elif kind != "none":
-        answers = record.inside(given).answers("answer_value")
+        answers = record.inside(answer).answers("answer_value")
     return record.question(answers, kind, id="qid", title=str(record.data["title"]), answerable=kind != "none")
 
 

@@ -73,14 +73,14 @@ def _judged(path: Path | None) -> Iterator[tuple[str, str]]:
 )
 def dpr(record: Record) -> Question:
     """The answers are written as a list of Python's. The id is the line's number, for the files have none."""
-    given = record.data.get("answers")
+    value = record.data.get("answers")
     try:
-        found = ast.literal_eval(given) if isinstance(given, str) else given
+        answers = ast.literal_eval(value) if isinstance(value, str) else value
     except (ValueError, SyntaxError, RecursionError, MemoryError):
-        found = None
-    if not isinstance(found, list):
-        raise record.invalid(f"answers = {given!r:.60}", "a list as Python writes it, such as ['one', 'two']")
-    return record.question(record.inside({"answers": found}).answers("answers"), "one_hop")
+        answers = None
+    if not isinstance(answers, list):
+        raise record.invalid(f"answers = {value!r:.60}", "a list as Python writes it, such as ['one', 'two']")
+    return record.question(record.inside({"answers": answers}).answers("answers"), "one_hop")
 
 
 # KILT (Petroni et al. 2021): tasks over one Wikipedia, their answers each with the pages it rests on.
@@ -93,13 +93,13 @@ def is_kilt(first: Mapping[str, Any]) -> bool:
 @reads("kilt", "KILT: the official lines (input, output: answer, provenance), and the hub's", is_kilt)
 def kilt(record: Record) -> Question:
     """Metadata's ``supporting`` names the titles of the pages. Outputs that are pages alone are no answers."""
-    given = record.data.get("output") or []
-    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-        raise record.invalid(f"output = {given!r:.60}", 'a list of objects with "answer" or "provenance"')
-    found = [one for one in given if one.get("answer") is not None]
-    pages = [page for one in given for page in one.get("provenance") or [] if isinstance(page, Mapping)]
+    outputs = record.data.get("output") or []
+    if not isinstance(outputs, list) or not all(isinstance(output, Mapping) for output in outputs):
+        raise record.invalid(f"output = {outputs!r:.60}", 'a list of objects with "answer" or "provenance"')
+    answers = [output for output in outputs if output.get("answer") is not None]
+    pages = [page for output in outputs for page in output.get("provenance") or [] if isinstance(page, Mapping)]
     titles = tuple(dict.fromkeys(str(page["title"]) for page in pages if page.get("title")))
-    return record.question(record.inside({"output": found}).answers("output"), text="input", supporting=titles)
+    return record.question(record.inside({"output": answers}).answers("output"), text="input", supporting=titles)
 
 
 # Natural Questions (Kwiatkowski et al. 2019) in full: the hub's rows, and Google's simplified lines.
@@ -108,8 +108,8 @@ _YES_NO = {0: "no", 1: "yes", "NO": "no", "YES": "yes"}
 
 
 def is_natural_questions(first: Mapping[str, Any]) -> bool:
-    asked = first.get("question")
-    hub = isinstance(asked, Mapping) and "text" in asked and "document" in first
+    question = first.get("question")
+    hub = isinstance(question, Mapping) and "text" in question and "document" in first
     return "annotations" in first and (hub or {"question_text", "document_text"} <= first.keys())
 
 
@@ -121,23 +121,23 @@ def is_natural_questions(first: Mapping[str, Any]) -> bool:
 def natural_questions(record: Record) -> Question:
     """Gold answers are every annotator's short ones, and yes or no. The page stays in the file."""
     try:
-        found = _answers(record.data)
+        answers = _answers(record.data)
     except (AttributeError, IndexError, KeyError, TypeError):
         raise record.invalid("annotations of another shape", "annotations with short_answers") from None
-    asked = record.data.get("question")
-    text = record.inside(asked).text("text") if isinstance(asked, Mapping) else record.text("question_text")
-    return record.inside({**record.data, "question": text}).question(found, "one_hop", id="id example_id")
+    question = record.data.get("question")
+    text = record.inside(question).text("text") if isinstance(question, Mapping) else record.text("question_text")
+    return record.inside({**record.data, "question": text}).question(answers, "one_hop", id="id example_id")
 
 
 def _answers(data: Mapping[str, Any]) -> list[str]:
-    given = data["annotations"]
-    if isinstance(given, Mapping):  # the hub turns a list of objects into an object of lists
-        texts = [str(text) for one in given["short_answers"] for text in one["text"]]
-        return [*texts, *(_YES_NO[one] for one in given["yes_no_answer"] if one in _YES_NO)]
+    annotations = data["annotations"]
+    if isinstance(annotations, Mapping):  # the hub turns a list of objects into an object of lists
+        texts = [str(text) for one in annotations["short_answers"] for text in one["text"]]
+        return [*texts, *(_YES_NO[one] for one in annotations["yes_no_answer"] if one in _YES_NO)]
     tokens = str(data["document_text"]).split(" ") if "document_text" in data else []
-    spans = [(span["start_token"], span["end_token"]) for one in given for span in one["short_answers"]]
+    spans = [(span["start_token"], span["end_token"]) for one in annotations for span in one["short_answers"]]
     texts = [" ".join(tokens[start:end]) for start, end in spans]
-    return [*filter(None, texts), *(_YES_NO[one] for one in (one["yes_no_answer"] for one in given) if one in _YES_NO)]
+    return [*filter(None, texts), *(_YES_NO[one] for one in (one["yes_no_answer"] for one in annotations) if one in _YES_NO)]
 
 
 # NQ-open (Kwiatkowski et al. 2019; Lee et al. 2019): one question a line with its short answers, and nothing else.
@@ -164,13 +164,13 @@ def nq_open(record: Record) -> Question:
 )
 def popqa(record: Record) -> Question:
     """``kind`` is the relation asked for; metadata's ``popularity`` counts monthly page views of the subject."""
-    given, views = (record.data.get(key) for key in ("possible_answers", "s_pop"))
+    value, views = (record.data.get(key) for key in ("possible_answers", "s_pop"))
     try:
-        answers = json.loads(given) if isinstance(given, str) else given
+        answers = json.loads(value) if isinstance(value, str) else value
         popularity = int(str(views))
     except (ValueError, RecursionError):
         raise record.invalid(
-            f"possible_answers = {given!r:.60}, s_pop = {views!r:.20}", "a JSON list of answers, a whole number"
+            f"possible_answers = {value!r:.60}, s_pop = {views!r:.20}", "a JSON list of answers, a whole number"
         ) from None
     answered = record.inside({"possible_answers": answers}).answers("possible_answers")
     return record.question(answered, (record.known("prop") or "").strip().replace(" ", "_"), popularity=popularity)
@@ -211,10 +211,10 @@ def squad_questions(article: Record) -> Iterator[Record]:
         return
     title = article.data.get("title", "")
     try:
-        asked = [{**one, "title": title} for paragraph in article.data["paragraphs"] for one in paragraph["qas"]]
+        questions = [{**one, "title": title} for paragraph in article.data["paragraphs"] for one in paragraph["qas"]]
     except (KeyError, TypeError):
         raise article.invalid("paragraphs of another shape", "paragraphs, each with qas") from None
-    for number, one in enumerate(asked, start=1):
+    for number, one in enumerate(questions, start=1):
         yield Record(one, f"{article.place}, question {number}", article.number)
 
 
@@ -233,22 +233,22 @@ def is_squad(first: Mapping[str, Any]) -> bool:
 )
 def squad(record: Record) -> Question:
     """``metadata`` holds the article's title; of SQuAD 2.0 also whether the question is ``answerable``."""
-    given = record.data.get("answers")
-    hub = _is_hub(given)
+    value = record.data.get("answers")
+    hub = _is_hub(value)
     if not hub and (
-        not isinstance(given, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in given)
+        not isinstance(value, list) or not all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in value)
     ):
-        raise record.invalid(f"answers = {given!r:.60}", "a list of answers, each with its text")
+        raise record.invalid(f"answers = {value!r:.60}", "a list of answers, each with its text")
     answers = record.answers("answers")
     title = record.data.get("title")
     answerable = not record.data["is_impossible"] if "is_impossible" in record.data else False if hub and not answers else None
     return record.question(answers, title=None if title is None else str(title), answerable=answerable)
 
 
-def _is_answers(given: object) -> bool:
+def _is_answers(value: object) -> bool:
     """Of a single question, as the hub or the official files have them."""
-    listed = isinstance(given, list) and given and all(isinstance(one, dict) and "answer_start" in one for one in given)
-    return bool(listed) or _is_hub(given)
+    listed = isinstance(value, list) and value and all(isinstance(one, dict) and "answer_start" in one for one in value)
+    return bool(listed) or _is_hub(value)
 
 
 def _is_hub(answers: object) -> bool:
@@ -266,8 +266,8 @@ _UNKNOWN = "<unk>"  # the hub's test set
 
 
 def is_triviaqa(first: Mapping[str, Any]) -> bool:
-    given = first.get("answer")
-    hub = isinstance(given, Mapping) and {"value", "aliases"} <= given.keys()
+    answer = first.get("answer")
+    hub = isinstance(answer, Mapping) and {"value", "aliases"} <= answer.keys()
     return {"Question", "QuestionId"} <= first.keys() or ({"question", "question_id"} <= first.keys() and hub)
 
 
@@ -281,15 +281,15 @@ def triviaqa(record: Record) -> Question:
     """Any alias counts as right, also in TriviaQA's own normal form (NormalizedAliases), which turns punctuation into spaces
     where ours drops it. Evidence documents are not read. A question without an answer (the test set) has no gold answer."""
     key = record.first(tuple(_KEYS)) or "Answer"
-    given, names = record.data.get(key), _KEYS[key]
-    if given is not None and (not isinstance(given, Mapping) or names[0] not in given):
-        raise record.invalid(f"{key} = {given!r:.60}", f'an object with "{names[0]}" and "{names[1]}"')
-    answer = record.inside(given or {})
-    found = [text for name in names if name in answer.data for text in answer.answers(name)]
-    if given is not None and not found:
+    value, names = record.data.get(key), _KEYS[key]
+    if value is not None and (not isinstance(value, Mapping) or names[0] not in value):
+        raise record.invalid(f"{key} = {value!r:.60}", f'an object with "{names[0]}" and "{names[1]}"')
+    answer = record.inside(value or {})
+    texts = [text for name in names if name in answer.data for text in answer.answers(name)]
+    if value is not None and not texts:
         raise record.invalid(f"an {key} without text", f'text under its "{names[0]}"')
     source = record.known("QuestionSource") or record.known("question_source")
-    answers = (text for text in found if text != _UNKNOWN)
+    answers = (text for text in texts if text != _UNKNOWN)
     return record.question(answers, id="QuestionId question_id", text="Question question", source=source)
 
 
@@ -317,10 +317,10 @@ def truthfulqa(record: Record) -> Question:
 
 
 def _listed(record: Record, key: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(part for text in record.text(key).split(";") if (part := " ".join(text.split()))))
-    if not found:
+    parts = tuple(dict.fromkeys(part for text in record.text(key).split(";") if (part := " ".join(text.split()))))
+    if not parts:
         raise record.invalid(f"{key} = {record.data[key]!r:.60}", "answers with semicolons between them")
-    return found
+    return parts
 
 
 # WebQuestions (Berant et al. 2013): the official files, whose answers are written in Lisp.
@@ -331,8 +331,8 @@ _DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()]*))\)')
 @reads("webquestions", "WebQuestions: the official files (utterance, targetValue)", has("utterance", "targetValue"))
 def webquestions(record: Record) -> Question:
     """The id is the record's number, for the files have none."""
-    given = record.text("targetValue")
-    found = [quoted or bare for quoted, bare in _DESCRIPTION.findall(given)]
-    if not found:
-        raise record.invalid(f"targetValue = {given!r:.60}", "(list (description ...))")
-    return record.question(found, "one_hop", text="utterance")
+    value = record.text("targetValue")
+    answers = [quoted or bare for quoted, bare in _DESCRIPTION.findall(value)]
+    if not answers:
+        raise record.invalid(f"targetValue = {value!r:.60}", "(list (description ...))")
+    return record.question(answers, "one_hop", text="utterance")

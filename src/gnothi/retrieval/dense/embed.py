@@ -76,7 +76,7 @@ def embed(
             encoded = work.encode()
             dropped = work.drop()
             store.compact()
-            Neighbours.build(store, lambda done, total, fresh: work.tell(Progress("linking neighbours", done, total, fresh)))
+            Neighbours.build(store, lambda done, total, fresh: work.report(Progress("linking neighbours", done, total, fresh)))
             # Weights from the hub may have come only now.
             fingerprint = store.manifest.fingerprint or store.manifest.encoding.fingerprint()
             named = store.rows.named
@@ -87,11 +87,13 @@ def embed(
 
 
 class _Embedding:
-    def __init__(self, index: BM25Index, store: Store, encode: EncodePassages | None, tell: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, index: BM25Index, store: Store, encode: EncodePassages | None, report: Callable[[Progress], None]
+    ) -> None:
         self.index = index
         self.store = store
-        self.given = encode
-        self.tell = tell
+        self.encoder = encode
+        self.report = report
 
     def encode(self) -> int:
         """Number of passages encoded."""
@@ -99,18 +101,18 @@ class _Embedding:
         total, done, fresh = len(self.index), self.store.rows.named, 0
         for batch in _batches(self._pending()):
             # Of a file that was moved or renamed, only the ids are others.
-            kept = self.store.rows.same(digest for _, digest in batch)
-            batch.sort(key=lambda one: one[1] in kept)
-            new = [passage for passage, digest in batch if digest not in kept]
-            vectors = self.store.vectors()[[kept[digest] for _, digest in batch[len(new) :]]]
+            rows = self.store.rows.same(digest for _, digest in batch)
+            batch.sort(key=lambda item: item[1] in rows)
+            new = [passage for passage, digest in batch if digest not in rows]
+            vectors = self.store.vectors()[[rows[digest] for _, digest in batch[len(new) :]]]
             if new:
-                encode = encode or self.given or self._opened()
-                made = encode(new)
-                self._check(made, len(new))
-                vectors = np.concatenate([made, vectors]) if len(vectors) else made
+                encode = encode or self.encoder or self._opened()
+                encoded = encode(new)
+                self._check(encoded, len(new))
+                vectors = np.concatenate([encoded, vectors]) if len(vectors) else encoded
             self.store.add(vectors, {passage.id: digest for passage, digest in batch})
             done, fresh = done + len(batch), fresh + len(new)
-            self.tell(Progress("encoding", min(done, total), total, fresh))
+            self.report(Progress("encoding", min(done, total), total, fresh))
         return fresh
 
     def drop(self) -> int:

@@ -19,7 +19,7 @@ from gnothi.libraries import check_found, reason, reports, sleeping_threads
 from gnothi.registry import Registry
 from gnothi.retrieval.rerank import quiet
 from gnothi.retrieval.scripts import normal
-from gnothi.retrieval.wrappers import shown
+from gnothi.retrieval.wrappers import titled_text
 from gnothi.schemes import Scheme, as_scheme, split
 from gnothi.types import Passage
 from gnothi.weights import digest, files_of, version_of
@@ -38,8 +38,8 @@ def architecture(name: str) -> str:
 
             library: Any = hub
             file = library.cached_file(name, "config.json")
-        found = str(json.loads(Path(file or "").read_bytes())["architectures"][0])
-        return found if found in ("DPRContextEncoder", "DPRQuestionEncoder") else ""
+        model_class = str(json.loads(Path(file or "").read_bytes())["architectures"][0])
+        return model_class if model_class in ("DPRContextEncoder", "DPRQuestionEncoder") else ""
     return ""
 
 
@@ -67,8 +67,8 @@ class DprModel:
             columns = (list(column) for column in zip(*(pairs[place] for place in places), strict=True))
             read = self._tokenizer(*columns, padding=True, truncation=True, max_length=TOKENS, return_tensors="pt")
             with torch.inference_mode():
-                found = self._model(**read.to(self._device)).pooler_output
-            rows |= zip(places, found.float().cpu().numpy(), strict=True)
+                vectors = self._model(**read.to(self._device)).pooler_output
+            rows |= zip(places, vectors.float().cpu().numpy(), strict=True)
         return np.stack([rows[place] for place in range(len(pairs))])
 
 
@@ -115,8 +115,8 @@ class Encoding:
 
     def fingerprint(self) -> str:
         """What changes with the weights; empty where they are not on this machine."""
-        found = [_fingerprint(name) for name in (self.encoder, self.question_encoder) if name]
-        return "+".join(found) if all(found) else ""
+        prints = [_fingerprint(name) for name in (self.encoder, self.question_encoder) if name]
+        return "+".join(prints) if all(prints) else ""
 
     def passages(self) -> EncodePassages:
         """Raises ModelUnavailable, or MissingDependency without sentence-transformers."""
@@ -125,7 +125,7 @@ class Encoding:
             return lambda passages: model(
                 [(normal(one.title), normal(one.text)) for one in passages], "document", self.passage_prompt, False
             )
-        return lambda passages: model([normal(shown(one)) for one in passages], "document", self.passage_prompt, True)
+        return lambda passages: model([normal(titled_text(one)) for one in passages], "document", self.passage_prompt, True)
 
     def questions(self) -> EncodeQuestions:
         """Raises as ``passages``."""
@@ -153,7 +153,7 @@ class _SentenceModel:
 
     def __call__(self, texts: Sequence[Any], role: str, prompt: str | None, unit: bool) -> Vectors:
         encode = self._model.encode_query if role == "query" else self._model.encode_document
-        found = encode(
+        vectors = encode(
             list(texts),
             prompt=prompt,
             batch_size=_BATCH,
@@ -161,7 +161,7 @@ class _SentenceModel:
             show_progress_bar=False,
             normalize_embeddings=unit and self._model.similarity_fn_name == "cosine",
         )
-        return np.asarray(found, np.float32)
+        return np.asarray(vectors, np.float32)
 
 
 def load_sentence_model(name: str, expected: str = EXPECTED) -> Any:
@@ -178,9 +178,9 @@ def load_sentence_model(name: str, expected: str = EXPECTED) -> Any:
     except ImportError as error:
         raise MissingDependency("sentence-transformers", "dense", f"the encoder {name!r}") from error
     try:
-        with quiet(), reports() as told:
+        with quiet(), reports() as messages:
             model = SentenceTransformer(stored_name(name), trust_remote_code=False)
-        check_found(told, _UNNEEDED)
+        check_found(messages, _UNNEEDED)
         return model
     except Exception as error:  # the library raises many kinds; to a user they all mean the same
         raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error).rstrip('.')}. Expected {expected}") from error
@@ -208,9 +208,9 @@ def _load(name: str) -> Encoder:
     if not kind:
         return _SentenceModel(name)
     try:
-        with quiet(), reports() as told:
+        with quiet(), reports() as messages:
             model = DprModel(stored_name(name), kind)
-        check_found(told, _UNNEEDED)
+        check_found(messages, _UNNEEDED)
         return model
     except Exception as error:  # the library raises many kinds; to a user they all mean the same
         raise ModelUnavailable(f"cannot load the encoder {name!r}: {reason(error).rstrip('.')}. Expected {EXPECTED}") from error

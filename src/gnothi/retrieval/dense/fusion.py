@@ -24,15 +24,15 @@ def fuse(by_words: Results, by_vectors: Results, k: int, dense_weight: float = H
     """The k best of both, each best first, by the sum of their scores, in each ranking moved to 0 for the last and 1 for the
     first of those looked at; a passage that one lacks has 0 from it."""
     sums: defaultdict[str, float] = defaultdict(float)
-    for found, weight in ((by_words, 1 - dense_weight), (by_vectors, dense_weight)):
-        for scored, part in zip(found, _moved(found), strict=True):
+    for results, weight in ((by_words, 1 - dense_weight), (by_vectors, dense_weight)):
+        for scored, part in zip(results, _moved(results), strict=True):
             sums[scored.passage.id] += weight * part
     passages = {scored.passage.id: scored.passage for scored in (*by_vectors, *by_words)}
     return ranked((ScoredPassage(passage, round(sums[key], _DECIMALS)) for key, passage in passages.items()), k)
 
 
-def _moved(found: Results) -> list[float]:
-    scores = [one.score for one in found]
+def _moved(results: Results) -> list[float]:
+    scores = [one.score for one in results]
     low, range_ = min(scores, default=0.0), max(scores, default=0.0) - min(scores, default=0.0)
     return [(score - low) / range_ if range_ else 1.0 for score in scores]
 
@@ -64,9 +64,9 @@ class Hybrid:
         return counter(self._by_words, filters)
 
     async def keys(self) -> Sequence[str] | None:
-        """Of the metadata of all passages; None where nobody tells."""
-        asked = getattr(self._by_words, "keys", None)
-        return None if asked is None else await asked()
+        """Of the metadata of all passages; None where they are unknown."""
+        list_keys = getattr(self._by_words, "keys", None)
+        return None if list_keys is None else await list_keys()
 
     async def aclose(self) -> None:
         await gather(self._by_words.aclose(), self._by_vectors.aclose())

@@ -58,14 +58,14 @@ class Neighbours:
     def near(self, vector: Vectors, limit: int, rows: int) -> NDArray[np.int64]:
         """Rows that may be among the ``limit`` nearest of the first ``rows``, in no order."""
         try:
-            found = self._graph.search(vector, min(limit, len(self._graph)), threads=1).keys.astype(np.int64)
+            nearest = self._graph.search(vector, min(limit, len(self._graph)), threads=1).keys.astype(np.int64)
         except (RuntimeError, ValueError) as error:
             raise damaged(self._folder, str(error)) from None
-        return np.concatenate([found[(found >= 0) & (found < rows)], np.arange(len(self._graph), rows)])
+        return np.concatenate([nearest[(nearest >= 0) & (nearest < rows)], np.arange(len(self._graph), rows)])
 
     @staticmethod
     def build(store: Store, on_progress: Callable[[int, int, int], None]) -> None:
-        """Bring the store's graph up to its vectors, where they are many; ``on_progress`` is told how many it holds, of how
+        """Bring the store's graph up to its vectors, where they are many; ``on_progress`` gets how many it holds, of how
         many, and how many came now."""
         vectors, file = store.vectors(), _file(store.folder, store.manifest)
         if len(vectors) <= EXACT:
@@ -188,9 +188,9 @@ class DenseIndex(Narrows):
         return self._lexical.counter(filters)
 
     def _search(self, vector: Vectors, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
-        found = self.nearest(vector, k, self._among(filters) if filters else None)
+        passages = self.nearest(vector, k, self._among(filters) if filters else None)
         # A build since this was opened may have changed what is known of a passage.
-        return tuple(one for one in found if all(each.passes(terms(one.passage.metadata)) for each in filters))
+        return tuple(one for one in passages if all(each.passes(terms(one.passage.metadata)) for each in filters))
 
     def _among(self, filters: Filters) -> Rows:
         """The rows of passages that pass."""
@@ -218,8 +218,8 @@ class DenseIndex(Narrows):
                 break
             limit *= 4
         tied = named[min(k, len(named)) - 1][0] if named else 0.0
-        found = ((score, self._lexical.get(key)) for score, key in named if score >= tied)
-        return ranked((ScoredPassage(passage, score) for score, passage in found if passage is not None), k)
+        candidates = ((score, self._lexical.get(key)) for score, key in named if score >= tied)
+        return ranked((ScoredPassage(passage, score) for score, passage in candidates if passage is not None), k)
 
     async def aclose(self) -> None:
         """What is memory-mapped is released with the object."""

@@ -31,7 +31,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rows (row INTEGER PRIMARY KEY, id TEXT UNIQUE, digest BLOB);
 CREATE INDEX IF NOT EXISTS by_digest ON rows (digest);
 """
-_ASKED_AT_ONCE = 500
+_IDS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Manifest:
     def digest(self) -> str:
         """Of all that vectors depend on beside the passages; where folders lie does not count if their weights are known."""
         names = () if self.fingerprint else (self.encoder, self.question_encoder)
-        told = (*names, self.fingerprint, bool(self.question_encoder), self.question_prompt, self.passage_prompt)
-        return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+        values = (*names, self.fingerprint, bool(self.question_encoder), self.question_prompt, self.passage_prompt)
+        return hashlib.blake2b(repr(values).encode(), digest_size=16).hexdigest()
 
 
 def read_manifest(index: Path) -> Manifest | None:
@@ -70,14 +70,14 @@ def read_manifest(index: Path) -> Manifest | None:
         return None
     try:
         all_regular(folder)
-        found: Manifest = typed(Manifest, read_fields(folder, KIND))
-        if min(found.dimension, found.passages, found.generation) < 0:
+        manifest: Manifest = typed(Manifest, read_fields(folder, KIND))
+        if min(manifest.dimension, manifest.passages, manifest.generation) < 0:
             raise ValueError("a number below 0")
     except OSError as error:
         raise damaged(folder, str(error)) from None
     except MALFORMED as error:
         raise damaged(folder, f"its manifest is not valid ({error})") from None
-    return found
+    return manifest
 
 
 def damaged(folder: Path, what: str) -> IndexUnavailable:
@@ -111,47 +111,47 @@ class Rows:
 
     def ids(self, rows: Sequence[int]) -> dict[int, str]:
         """The passages' ids by row; nameless ones are left out."""
-        found: dict[int, str] = {}
-        for start in range(0, len(rows), _ASKED_AT_ONCE):
-            asked = [int(row) for row in rows[start : start + _ASKED_AT_ONCE]]
-            marks = ",".join("?" * len(asked))
+        result: dict[int, str] = {}
+        for start in range(0, len(rows), _IDS_AT_ONCE):
+            chunk = [int(row) for row in rows[start : start + _IDS_AT_ONCE]]
+            marks = ",".join("?" * len(chunk))
             with self._errors():
-                rows_of = self._db.execute(f"SELECT row, id FROM rows WHERE id IS NOT NULL AND row IN ({marks})", asked)
-                found |= ((row, str(key)) for row, key in rows_of)
-        return found
+                rows_of = self._db.execute(f"SELECT row, id FROM rows WHERE id IS NOT NULL AND row IN ({marks})", chunk)
+                result |= ((row, str(key)) for row, key in rows_of)
+        return result
 
     def of(self, ids: Iterable[str]) -> NDArray[np.int64]:
         """The rows of these passages, in order; those that have none are left out."""
-        every, found = list(ids), list[int]()
-        for start in range(0, len(every), _ASKED_AT_ONCE):
-            asked = every[start : start + _ASKED_AT_ONCE]
-            marks = ",".join("?" * len(asked))
+        every, result = list(ids), list[int]()
+        for start in range(0, len(every), _IDS_AT_ONCE):
+            chunk = every[start : start + _IDS_AT_ONCE]
+            marks = ",".join("?" * len(chunk))
             with self._errors():
-                found += (row for (row,) in self._db.execute(f"SELECT row FROM rows WHERE id IN ({marks})", asked))
-        return np.array(sorted(found), np.int64)
+                result += (row for (row,) in self._db.execute(f"SELECT row FROM rows WHERE id IN ({marks})", chunk))
+        return np.array(sorted(result), np.int64)
 
     def digest(self, passage_id: str) -> bytes | None:
         """Of the passage that was encoded under this id; None where none was, or none that is one is noted."""
         with self._errors():
-            found = self._db.execute("SELECT digest FROM rows WHERE id = ?", (passage_id,)).fetchone()
-        return found[0] if found and isinstance(found[0], bytes) else None
+            row = self._db.execute("SELECT digest FROM rows WHERE id = ?", (passage_id,)).fetchone()
+        return row[0] if row and isinstance(row[0], bytes) else None
 
     def same(self, digests: Iterable[bytes]) -> dict[bytes, int]:
         """A row of a passage of the same title and text, whatever its id is or was; those that have none are left out."""
-        found: dict[bytes, int] = {}
+        result: dict[bytes, int] = {}
         with self._errors():
-            for one in digests:
-                row = self._db.execute("SELECT row FROM rows WHERE digest = ? LIMIT 1", (one,)).fetchone()
+            for digest in digests:
+                row = self._db.execute("SELECT row FROM rows WHERE digest = ? LIMIT 1", (digest,)).fetchone()
                 if row:
-                    found[one] = int(row[0])
-        return found
+                    result[digest] = int(row[0])
+        return result
 
     def every_id(self) -> Iterator[str]:
         with self._errors():
-            for (one,) in self._db.execute("SELECT id FROM rows WHERE id IS NOT NULL ORDER BY row"):
-                if not isinstance(one, str):
-                    raise damaged(self._folder, f"the id {one!r:.60} is no text")
-                yield one
+            for (key,) in self._db.execute("SELECT id FROM rows WHERE id IS NOT NULL ORDER BY row"):
+                if not isinstance(key, str):
+                    raise damaged(self._folder, f"the id {key!r:.60} is no text")
+                yield key
 
     def alive(self) -> NDArray[np.int64]:
         """The rows that have a passage, in order."""

@@ -152,8 +152,8 @@ class _Counted:
 
     def read(self, size: int = -1) -> bytes:
         archive = self._archive
-        left = archive._limit - archive.done + 1
-        data = self._file.read(min(size, left) if size >= 0 else left)
+        remaining = archive._limit - archive.done + 1
+        data = self._file.read(min(size, remaining) if size >= 0 else remaining)
         archive.done += len(data)
         if archive.done > archive._limit:
             raise Unreadable(
@@ -206,8 +206,8 @@ def _check(path: Path, noun: str) -> None:
                 raise Unreadable(f"{path} is protected by a password. Save it without one.")
     if not head.startswith(b"PK"):
         known = next((name for magic, name in _KNOWN.items() if head.lstrip().startswith(magic)), "")
-        found = known or (f"it begins with {head[:4]!r}" if size else "it is empty")
-        raise Unreadable(f"{path} is not {noun}: {found}. Name it as what it is, or save it as what it is named.")
+        content = known or (f"it begins with {head[:4]!r}" if size else "it is empty")
+        raise Unreadable(f"{path} is not {noun}: {content}. Name it as what it is, or save it as what it is named.")
     place = tail.rfind(b"PK\5\6")
     if place < 0:
         raise Unreadable(f"{path} is not {noun} that can be read: its end is missing. Fetch it again.")

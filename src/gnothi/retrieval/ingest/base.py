@@ -80,7 +80,7 @@ def document_steps(blocks: Iterable[Block], key: str, words: int) -> Iterator[St
     notices: list[str] = []
     number = 0
 
-    def told() -> Iterator[Block]:
+    def with_notices() -> Iterator[Block]:
         nonlocal read
         for block in blocks:
             read = block.read
@@ -89,7 +89,7 @@ def document_steps(blocks: Iterable[Block], key: str, words: int) -> Iterator[St
             if block.text:
                 yield block
 
-    for (title, row, _), section in groupby(told(), key=lambda block: _section(block, words)):
+    for (title, row, _), section in groupby(with_notices(), key=lambda block: _section(block, words)):
         begun = _Begun()
         for text in _row_texts(begun.texts(section), words) if row else split(begun.texts(section), words):
             number += 1
@@ -103,8 +103,8 @@ def document_steps(blocks: Iterable[Block], key: str, words: int) -> Iterator[St
 
 
 def _section(block: Block, words: int) -> tuple[str, bool, Mapping[str, object]]:
-    kept = {name: value for name, value in block.metadata.items() if name not in PLACES}
-    return block.title, block.kind == "row" and words > 0, kept
+    metadata = {name: value for name, value in block.metadata.items() if name not in PLACES}
+    return block.title, block.kind == "row" and words > 0, metadata
 
 
 def _row_texts(rows: Iterable[str], words: int) -> Iterator[str]:
@@ -170,8 +170,8 @@ def day(text: str | datetime | None) -> str:
     """The day (``2025-01-31``) of a date that begins as ISO 8601 has it, by UTC where it is a time; empty for others."""
     if isinstance(text, datetime):
         return (text.astimezone(UTC) if text.tzinfo else text).date().isoformat()
-    found = _DAY.match(text.strip()) if text else None
+    match = _DAY.match(text.strip()) if text else None
     try:
-        return date(*map(int, found.groups())).isoformat() if found else ""
+        return date(*map(int, match.groups())).isoformat() if match else ""
     except ValueError:
         return ""

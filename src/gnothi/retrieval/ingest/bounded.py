@@ -155,12 +155,12 @@ def serve() -> None:
 
 
 def _read(module: str, path: Path, memory: int, seconds: int, say: Callable[[str, Any], None]) -> None:
-    found = importlib.import_module(module).blocks(path)
+    blocks = importlib.import_module(module).blocks(path)
     last = time.process_time() + seconds + path.stat().st_size / _BYTES_A_SECOND
     _limit("RLIMIT_AS", memory)
     while True:
         _limit("RLIMIT_CPU", int(min(time.process_time() + seconds, last)) + 1)
-        block = next(found, None)
+        block = next(blocks, None)
         if block is None:
             return
         say("block", asdict(block))

@@ -47,7 +47,7 @@ class Shape:
     notice: str = ""
 
 
-class Given(NamedTuple):
+class ReadRecord(NamedTuple):
     """A record of a file, or what is wrong where it should be; ``number`` counts them, or the lines. ``read`` bytes of the file
     were read for it."""
 
@@ -58,7 +58,7 @@ class Given(NamedTuple):
     read: int = 0
 
 
-def steps(path: Path, given: Iterable[Given], first: object, key: str, words: int, keys: Keys) -> Iterator[Step]:
+def steps(path: Path, records: Iterable[ReadRecord], first: object, key: str, words: int, keys: Keys) -> Iterator[Step]:
     """The steps for a file's records; ``first`` is its first one, also where reading goes on in the middle.
 
     Raises NoDocument for a file of questions.
@@ -67,23 +67,23 @@ def steps(path: Path, given: Iterable[Given], first: object, key: str, words: in
     shape = shape_of(path, first, keys, dropped)
     if shape.notice:
         yield Step(notice=shape.notice)
-    for one in given:
-        where = one.checkpoint or Checkpoint(0, one.number)
+    for entry in records:
+        where = entry.checkpoint or Checkpoint(0, entry.number)
         try:
-            if one.problem:
-                raise ValueError(one.problem)
-            if not isinstance(one.record, Mapping):
-                raise ValueError(f"got {kind(one.record)}, expected an object with id, title and text")
-            passages = list(shape.passages(one.record, f"{key}#{one.number}"))
+            if entry.problem:
+                raise ValueError(entry.problem)
+            if not isinstance(entry.record, Mapping):
+                raise ValueError(f"got {kind(entry.record)}, expected an object with id, title and text")
+            passages = list(shape.passages(entry.record, f"{key}#{entry.number}"))
         except ValueError as error:
-            yield Step(checkpoint=where, invalid=str(error), read=one.read)
+            yield Step(checkpoint=where, invalid=str(error), read=entry.read)
             continue
-        if one.checkpoint and len(passages) == 1:
-            yield record_step(passages[0], words, one.checkpoint)
+        if entry.checkpoint and len(passages) == 1:
+            yield record_step(passages[0], words, entry.checkpoint)
             continue
         cut = tuple(part for passage in passages for part in record_step(passage, words, where).passages)
         # A record whose passages came before is not empty.
-        yield Step(cut, one.checkpoint, empty=bool(passages) and not cut, read=one.read)
+        yield Step(cut, entry.checkpoint, empty=bool(passages) and not cut, read=entry.read)
     if dropped:
         yield Step(notice=f"has keys that hold lists, which are left out: {', '.join(sorted(dropped))}")
 
@@ -95,12 +95,12 @@ def shape_of(path: Path, first: object, keys: Keys, dropped: set[str]) -> Shape:
         return Shape(_plain(keys, dropped))
     named = {_plain_name(key): key for key in reversed(first)}  # of two, the first one
     text, title, id = (
-        given or next((named[name] for name in names if name in named), "")
-        for given, names in ((keys.text, TEXTS), (keys.title, TITLES), (keys.id, IDS))
+        setting or next((named[name] for name in names if name in named), "")
+        for setting, names in ((keys.text, TEXTS), (keys.title, TITLES), (keys.id, IDS))
     )
-    found = Keys(text, title, id if keys.id or id not in ("_id", "id") else "")  # lines may have either of the two
+    columns = Keys(text, title, id if keys.id or id not in ("_id", "id") else "")  # lines may have either of the two
     if keys.text:
-        return Shape(_plain(found, dropped))
+        return Shape(_plain(columns, dropped))
     for name, recognises, passages in _NESTED:
         if recognises(first):
             return Shape(
@@ -114,18 +114,18 @@ def shape_of(path: Path, first: object, keys: Keys, dropped: set[str]) -> Shape:
     if (path.name.lower().startswith("queries") or path.parent.name.lower() == "queries") and text == "text" and not title:
         raise NoDocument(f"{path} holds queries, by its name. <--text-key text> indexes it all the same.")
     if text == named.get("contents") and text and not title:
-        return Shape(_plain(found, dropped, titled=True), "is read as FlashRAG's: the first line of 'contents' is the title")
+        return Shape(_plain(columns, dropped, titled=True), "is read as FlashRAG's: the first line of 'contents' is the title")
     if isinstance(_value(first, text), list) and "wikipedia_id" in first:
         return Shape(_of_kilt, "is read as KILT's: the parts of 'text' are joined, without the title that they begin with")
     usual = text in ("text", "") and title in ("title", "") and id in ("_id", "id", "")
     if not text and (values := [name for name, value in first.items() if _says(value)]) and set(values) - {title, id}:
         return Shape(
-            _row(found),
+            _row(columns),
             f"has no key that is known as the text: records are read as rows ({', '.join(values)[:80]}). "
             "<--text-key> names one",
         )
-    shown = ", ".join(f"{value!r} as {name}" for name, value in (("text", text), ("title", title), ("id", id)) if value)
-    return Shape(_plain(found, dropped), "" if usual or keys != AS_FOUND else f"is read with {shown}")
+    described = ", ".join(f"{value!r} as {name}" for name, value in (("text", text), ("title", title), ("id", id)) if value)
+    return Shape(_plain(columns, dropped), "" if usual or keys != AS_FOUND else f"is read with {described}")
 
 
 def check_id(passage_id: str) -> str:
@@ -172,8 +172,8 @@ def _plain(keys: Keys, dropped: set[str], titled: bool = False) -> Callable[[Rec
         if titled:
             first, end, rest = text.partition("\n")
             title, text = (_unquoted(first), rest) if end else ("", text)
-        metadata, left = flat(record, own)
-        dropped.update(left)
+        metadata, omitted = flat(record, own)
+        dropped.update(omitted)
         yield Passage(_id(record, keys.id, default), text, title, metadata)
 
     return passages
@@ -206,20 +206,20 @@ Pair = tuple[str, str]  # title and text
 
 def _distinct(pairs: Callable[[Record], Iterable[Pair]]) -> Callable[[Record, str], Iterable[Passage]]:
     """Passages that many records repeat, each once; its id is a digest of it."""
-    seen: set[bytes] = set()
+    digests: set[bytes] = set()
 
     def passages(record: Record, default: str) -> Iterator[Passage]:  # noqa: ARG001 - of the record, not of its passages
         try:
-            found = [(str(title or ""), text) for title, text in pairs(record) if isinstance(text, str) and text.strip()]
+            texts = [(str(title or ""), text) for title, text in pairs(record) if isinstance(text, str) and text.strip()]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise ValueError("its passages are of another shape than those of the first record") from None
-        for title, text in found:
+        for title, text in texts:
             digest = hashlib.blake2b(json.dumps([title, text]).encode(), digest_size=12)
-            if digest.digest() in seen:
+            if digest.digest() in digests:
                 continue
-            if len(seen) == _SEEN:
-                seen.clear()  # one that comes again has the same id
-            seen.add(digest.digest())
+            if len(digests) == _SEEN:
+                digests.clear()  # one that comes again has the same id
+            digests.add(digest.digest())
             yield Passage(digest.hexdigest(), text, title)
 
     return passages
@@ -249,10 +249,10 @@ def _dpr(record: Record) -> Iterator[Pair]:
 
 def _multihop(record: Record) -> Iterator[Pair]:
     """HotpotQA's and 2WikiMultiHopQA's pairs of title and sentences, the same on the hub, and our lines' passages."""
-    given = record.get("passages") or record.get("paragraphs") or record["context"]
-    listed: Iterable[Any] = given or ()
-    if isinstance(given, Mapping):
-        listed = zip(given["title"], given.get("sentences") or given["content"], strict=True)
+    paragraphs = record.get("passages") or record.get("paragraphs") or record["context"]
+    listed: Iterable[Any] = paragraphs or ()
+    if isinstance(paragraphs, Mapping):
+        listed = zip(paragraphs["title"], paragraphs.get("sentences") or paragraphs["content"], strict=True)
     for one in listed:
         title, text = (one["title"], one.get("text") or one.get("paragraph_text")) if isinstance(one, Mapping) else one
         yield title, text if isinstance(text, str) else " ".join(sentence.strip() for sentence in text or ())
@@ -263,13 +263,13 @@ def _has_question(record: Record) -> bool:
 
 
 def _is_multihop(record: Record) -> bool:
-    given = record.get("passages") or record.get("paragraphs") or record.get("context")
-    if isinstance(given, Mapping):
-        return "title" in given and ("sentences" in given or "content" in given)
-    one = given[0] if isinstance(given, list) and given else None
-    listed = isinstance(one, list) and len(one) == 2 and isinstance(one[1], list)
+    paragraphs = record.get("passages") or record.get("paragraphs") or record.get("context")
+    if isinstance(paragraphs, Mapping):
+        return "title" in paragraphs and ("sentences" in paragraphs or "content" in paragraphs)
+    first = paragraphs[0] if isinstance(paragraphs, list) and paragraphs else None
+    listed = isinstance(first, list) and len(first) == 2 and isinstance(first[1], list)
     return _has_question(record) and (
-        listed or (isinstance(one, Mapping) and "title" in one and ("text" in one or "paragraph_text" in one))
+        listed or (isinstance(first, Mapping) and "title" in first and ("text" in first or "paragraph_text" in first))
     )
 
 
@@ -278,8 +278,10 @@ def _is_squad(record: Record) -> bool:
 
 
 def _is_articles(record: Record) -> bool:
-    given = record.get("paragraphs")
-    return isinstance(given, list) and all(isinstance(one, Mapping) and {"qas", "context"} <= one.keys() for one in given)
+    paragraphs = record.get("paragraphs")
+    return isinstance(paragraphs, list) and all(
+        isinstance(one, Mapping) and {"qas", "context"} <= one.keys() for one in paragraphs
+    )
 
 
 def _is_trivia(record: Record) -> bool:
@@ -316,8 +318,8 @@ def _string(record: Record, name: str, required: bool) -> str:
         return ""
     if not isinstance(value, str):
         has = name in record or value is not None
-        found = f"its {name!r} is {kind(value)}" if has else f"no {name!r} (it has {', '.join(record) or 'nothing'})"
-        raise ValueError(f"{found}, expected a string")
+        problem = f"its {name!r} is {kind(value)}" if has else f"no {name!r} (it has {', '.join(record) or 'nothing'})"
+        raise ValueError(f"{problem}, expected a string")
     return value
 
 

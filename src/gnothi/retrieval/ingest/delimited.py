@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gnothi.errors import MissingDependency
 from gnothi.retrieval.ingest.base import START, Block, Checkpoint, Step, Unreadable, document_steps
-from gnothi.retrieval.ingest.corpora import AS_FOUND, TEXTS, Given, Keys, steps
+from gnothi.retrieval.ingest.corpora import AS_FOUND, TEXTS, Keys, ReadRecord, steps
 from gnothi.retrieval.ingest.encoding import chunks, detect
 from gnothi.retrieval.ingest.json_file import LONGEST_LINE, Line, lines
 from gnothi.retrieval.ingest.outline import Outline
@@ -34,10 +34,10 @@ def read(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FO
     csv.field_size_limit(LONGEST_LINE)
     encoding = ""
     if path.suffix.lower() != ".gz":
-        found = detect(path, sample=_CHECKED)
-        encoding = "" if found.name in ("utf-8", "utf-8-sig") else found.name
-        if found.notice:
-            yield Step(notice=found.notice)
+        detected = detect(path, sample=_CHECKED)
+        encoding = "" if detected.name in ("utf-8", "utf-8-sig") else detected.name
+        if detected.notice:
+            yield Step(notice=detected.notice)
     sample = list(islice(_lines(path, START, encoding), _SAMPLE))
     separator = _separator([line.text or "" for line in sample])
     head = next(_rows(iter(sample), separator, 0), None)
@@ -50,9 +50,9 @@ def read(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FO
         columns = [name.lower() if name.lower() in (*TEXTS, "id", "_id", "title") else name for name in columns]
         begin = start if not encoding else START
         rows = _rows(_lines(path, begin, encoding), separator, len(columns))
-        given = (_record(row, columns, bool(encoding)) for row in (rows if begin != START else islice(rows, 1, None)))
+        records = (_record(row, columns, bool(encoding)) for row in (rows if begin != START else islice(rows, 1, None)))
         first = next(iter(_firsts(path, encoding, separator, columns)), None)
-        yield from steps(path, given, first, key, words, keys)
+        yield from steps(path, records, first, key, words, keys)
     elif keys.text:
         raise Unreadable(f"{path} has no column {keys.text!r} (it has {', '.join(columns)[:200]}). Name one with <--text-key>.")
     else:
@@ -64,8 +64,8 @@ def _table(path: Path, rows: Iterable[Row]) -> Iterator[Block]:
     for fields, line in rows:
         if line.problem:
             yield outline.notice(f", line {line.number}: {line.problem}; it is left out")
-        yield from outline.said(table, table.add([Cell(field) for field in fields[:MOST_COLUMNS]]), line.read)
-    yield from outline.said(table, table.end())
+        yield from outline.row_blocks(table, table.add([Cell(field) for field in fields[:MOST_COLUMNS]]), line.read)
+    yield from outline.row_blocks(table, table.end())
     if table.unsure:
         yield outline.notice(f"is read with its first row as the names of columns: {', '.join(table.heads)[:100]}")
 
@@ -77,16 +77,16 @@ def _firsts(path: Path, encoding: str, separator: str, columns: list[str]) -> It
     yield dict.fromkeys(columns, "x")
 
 
-def _record(row: Row, columns: list[str], whole: bool) -> Given:
+def _record(row: Row, columns: list[str], whole: bool) -> ReadRecord:
     fields, line = row
     problem = line.problem
     if not problem and len(fields) != len(columns):
         problem = f"got {len(fields)} fields, expected {len(columns)} ({', '.join(columns)})"
-    found = {name: value for name, value in zip(columns, fields, strict=False) if name}
+    fields_by_name = {name: value for name, value in zip(columns, fields, strict=False) if name}
     for name in ("id", "_id"):
-        if name in found:
-            found[name] = found[name].strip()
-    return Given(None if problem else found, line.number, problem, None if whole else line.checkpoint, line.read)
+        if name in fields_by_name:
+            fields_by_name[name] = fields_by_name[name].strip()
+    return ReadRecord(None if problem else fields_by_name, line.number, problem, None if whole else line.checkpoint, line.read)
 
 
 def _lines(path: Path, start: Checkpoint, encoding: str) -> Iterator[Line]:
@@ -104,19 +104,19 @@ def _lines(path: Path, start: Checkpoint, encoding: str) -> Iterator[Line]:
         yield Line(held, "", number + 1, 0, path.stat().st_size)
 
 
-def _rows(found: Iterator[Line], separator: str, expected: int) -> Iterator[Row]:
+def _rows(lines: Iterator[Line], separator: str, expected: int) -> Iterator[Row]:
     """Rows, over several lines where a quoted field is. A quote that never ends, or ends where no field does, is text."""
     waiting: deque[Line] = deque()
     longest = _LONGEST_RECORD
     while True:
-        first = waiting.popleft() if waiting else next(found, None)
+        first = waiting.popleft() if waiting else next(lines, None)
         if first is None:
             return
         if first.text is None:
             yield [], first
             continue
         taken = [first]
-        row = _strict(_taking(first, waiting, found, taken, longest), separator)
+        row = _strict(_taking(first, waiting, lines, taken, longest), separator)
         if row is None or (expected and len(row) != expected):
             waiting.extendleft(reversed(taken[1:]))
             if len(taken) > 1:
@@ -127,12 +127,12 @@ def _rows(found: Iterator[Line], separator: str, expected: int) -> Iterator[Row]
         yield row, taken[-1]
 
 
-def _taking(first: Line, waiting: deque[Line], found: Iterator[Line], taken: list[Line], longest: int) -> Iterator[str]:
+def _taking(first: Line, waiting: deque[Line], lines: Iterator[Line], taken: list[Line], longest: int) -> Iterator[str]:
     """Lines for the csv module, which asks for more of them while a quoted field is open."""
     yield f"{first.text}\n"
     size = 0
     while size < longest:
-        line = waiting.popleft() if waiting else next(found, None)
+        line = waiting.popleft() if waiting else next(lines, None)
         if line is None or line.text is None:
             if line:
                 waiting.appendleft(line)
@@ -143,9 +143,9 @@ def _taking(first: Line, waiting: deque[Line], found: Iterator[Line], taken: lis
         yield "\n" * (line.number - taken[-2].number - 1) + f"{line.text}\n"
 
 
-def _strict(given: Iterator[str], separator: str) -> list[str] | None:
+def _strict(lines: Iterator[str], separator: str) -> list[str] | None:
     try:
-        return next(csv.reader(given, delimiter=separator, strict=True), None)
+        return next(csv.reader(lines, delimiter=separator, strict=True), None)
     except csv.Error:
         return None
 
@@ -155,7 +155,7 @@ def _separator(sample: list[str]) -> str:
 
     def even(separator: str) -> tuple[int, int]:
         numbers = Counter(len(row) for row in csv.reader((f"{line}\n" for line in sample), delimiter=separator))
-        fields, rows = max(numbers.items(), key=lambda one: (one[0] > 1, one[1]), default=(1, 0))
+        fields, rows = max(numbers.items(), key=lambda count: (count[0] > 1, count[1]), default=(1, 0))
         return (rows, fields) if fields > 1 else (0, 0)
 
     first = next(iter(sample), "")
@@ -171,13 +171,13 @@ _ROWS = 200
 
 def read_parquet(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FOUND) -> Iterator[Step]:  # noqa: ARG001
     """A row without an id gets ``key#number``."""
-    given = _records(path)
-    first = next(given, None)
+    records = _records(path)
+    first = next(records, None)
     if first is not None:
-        yield from steps(path, chain([first], given), first.record, key, words, keys)
+        yield from steps(path, chain([first], records), first.record, key, words, keys)
 
 
-def _records(path: Path) -> Iterator[Given]:
+def _records(path: Path) -> Iterator[ReadRecord]:
     try:
         import pyarrow
         from pyarrow.parquet import ParquetFile
@@ -191,6 +191,6 @@ def _records(path: Path) -> Iterator[Given]:
             for batch in file.iter_batches(batch_size=_ROWS):
                 for row in batch.to_pylist():
                     number += 1
-                    yield Given(row, number, read=size * number // max(count, 1))
+                    yield ReadRecord(row, number, read=size * number // max(count, 1))
     except pyarrow.ArrowException as error:
         raise Unreadable(f"{path} is not a Parquet file that can be read: {error}. Fetch it again.") from None

@@ -75,21 +75,21 @@ def discover(
         if root.is_dir():
             yield from _walk(root, whole(exclude), formats)
             continue
-        found = file(root, root, formats)
-        if not isinstance(found, Skipped):
-            yield found
+        outcome = file(root, root, formats)
+        if not isinstance(outcome, Skipped):
+            yield outcome
         elif only or not os.path.exists(root):
-            asked = found.reason.endswith("?")  # a name near it is all there is to say
-            raise InvalidInput(f"{source} {found.reason}{'' if asked else f'. Expected {expected(formats)}.'}")
+            is_question = outcome.reason.endswith("?")  # a name near it is all there is to say
+            raise InvalidInput(f"{source} {outcome.reason}{'' if is_question else f'. Expected {expected(formats)}.'}")
         else:
-            yield replace(found, unreadable=True)
+            yield replace(outcome, unreadable=True)
 
 
 def expected(formats: Collection[str]) -> str:
     """What may be named, in words: the most usual formats where there are many."""
-    shown = list(formats)[:_SHOWN]
+    endings = list(formats)[:_SHOWN]
     more = f" or another of {len(formats)} that docs/reference/files.md lists" if len(formats) > _SHOWN else ""
-    return f"a folder or a file that ends in {', '.join(shown)}{more}"
+    return f"a folder or a file that ends in {', '.join(endings)}{more}"
 
 
 def whole(source: str | os.PathLike[str]) -> Path:
@@ -105,12 +105,12 @@ def survey(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Co
     bytes_, roots = 0, {}
     for source in sources:
         root = roots[whole(source)] = Root()
-        for found in discover([source], exclude, formats, len(sources) == 1):
-            if isinstance(found, SourceFile):
-                bytes_ += found.size
+        for outcome in discover([source], exclude, formats, len(sources) == 1):
+            if isinstance(outcome, SourceFile):
+                bytes_ += outcome.size
                 root.files += 1
-            elif found.path == whole(source):
-                root.unreadable = found.reason
+            elif outcome.path == whole(source):
+                root.unreadable = outcome.reason
     return Survey(bytes_, roots)
 
 

@@ -57,10 +57,10 @@ def _mails(path: Path) -> Iterator[tuple[bytes | None, int]]:
 
 def _mail(mail: MIMEPart, path: Path, read: int) -> Iterator[Block]:
     outline = Outline(path.stem, _header(mail, "Subject") or path.stem)
-    said = {name: _header(mail, name) for name, _ in _FIELDS}
-    name, address = parseaddr(said["From"])
-    outline.tell(name or address, _day(mail))
-    heads = "".join(f"{name}: {value}\n" for name, value in said.items() if value)
+    headers = {name: _header(mail, name) for name, _ in _FIELDS}
+    name, address = parseaddr(headers["From"])
+    outline.describe(name or address, _day(mail))
+    heads = "".join(f"{name}: {value}\n" for name, value in headers.items() if value)
     if heads:
         yield outline.block(heads + "\n", read)
     body = mail.get_body(("plain", "html"))

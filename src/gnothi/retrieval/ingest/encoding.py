@@ -143,6 +143,6 @@ def _guess(path: Path, where: int) -> str:
     sample = b"".join(line for line in lines if not line.isascii()) or data
     if 2 * sum(map(len, _WORD.findall(sample))) <= len(_HIGH.findall(sample)):
         return _FALLBACK  # single letters with accents, a sign here and there
-    found = [(match.encoding, match.chaos, match.coherence) for match in from_bytes(sample, cp_isolation=_CANDIDATES)]
-    clear = found and (len(found) == 1 or found[0][1:] != found[1][1:])
-    return found[0][0] if clear else _FALLBACK
+    guesses = [(match.encoding, match.chaos, match.coherence) for match in from_bytes(sample, cp_isolation=_CANDIDATES)]
+    clear = guesses and (len(guesses) == 1 or guesses[0][1:] != guesses[1][1:])
+    return guesses[0][0] if clear else _FALLBACK

@@ -39,11 +39,11 @@ def blocks(path: Path) -> Iterator[Block]:
 
 
 def _outline(path: Path, package: Element) -> Outline:
-    said: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for one in package.iter("{*}title", "{*}creator", "{*}date"):
-        said.setdefault(local(one), " ".join(text_of(one).split()))
-    outline = Outline(path.stem, said.get("title", ""))
-    outline.tell(said.get("creator", ""), day(said.get("date")))
+        fields.setdefault(local(one), " ".join(text_of(one).split()))
+    outline = Outline(path.stem, fields.get("title", ""))
+    outline.describe(fields.get("creator", ""), day(fields.get("date")))
     return outline
 
 

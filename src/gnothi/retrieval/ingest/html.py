@@ -211,9 +211,9 @@ class _Page:
             self._done += self._outline.enter(1 if tag == "title" else int(tag[1]), text)
 
     def _note(self, attributes: Mapping[str, str]) -> None:
-        said = attributes.get("name") or attributes.get("property") or attributes.get("rel") or ""
+        key = attributes.get("name") or attributes.get("property") or attributes.get("rel") or ""
         value = collapse(attributes.get("content") or attributes.get("href") or "")
-        name = _METADATA.get(said.lower(), "")
+        name = _METADATA.get(key.lower(), "")
         if value := day(value) if name == "date" else value:
             self._outline.metadata.setdefault(name, value[:_LONGEST_TITLE]) if name else None
 
@@ -277,7 +277,7 @@ class _Page:
         self._end_cell(top)
         row, top.row = top.row, None
         if row and top.table:
-            self._done += self._outline.said(top.table, top.table.add(row), self.read)
+            self._done += self._outline.row_blocks(top.table, top.table.add(row), self.read)
 
     def _end_table(self) -> None:
         top = self._tables[-1]
@@ -286,7 +286,7 @@ class _Page:
         else:
             self._end_row(top)
             self._end_block()
-            self._done += self._outline.said(top.table, top.table.end(), self.read)
+            self._done += self._outline.row_blocks(top.table, top.table.end(), self.read)
         self._tables.pop()
 
     def _arranges(self, always: bool = False) -> None:
@@ -297,7 +297,7 @@ class _Page:
             return
         if not always and (top.table.has_heads or any(cell.head for cell in top.row or ())):
             return
-        self._done += self._outline.said(top.table, top.table.arranges(), self.read)
+        self._done += self._outline.row_blocks(top.table, top.table.arranges(), self.read)
         row, text = top.row or [], self._text
         top.table = top.row = top.cell = None
         for cell in row:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from gnothi.retrieval.ingest.base import START, Checkpoint, NoDocument, Step, Unreadable
-from gnothi.retrieval.ingest.corpora import AS_FOUND, Given, Keys, steps
+from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys, ReadRecord, steps
 from gnothi.retrieval.ingest.encoding import check_text, chunks, detect
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -22,14 +22,14 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 def read(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FOUND) -> Iterator[Step]:  # noqa: ARG001
     """A record without an id gets ``key#number``. Raises NoDocument where there are no records, Unreadable for broken JSON."""
-    given = _records(path)
-    first = next(given, None)
+    records = _records(path)
+    first = next(records, None)
     if first is None:
         raise NoDocument(f"{path} holds no array of records. Expected [{{...}}, ...] or one object with such an array.")
-    yield from steps(path, chain([first], given), first.record, key, words, keys)
+    yield from steps(path, chain([first], records), first.record, key, words, keys)
 
 
-def _records(path: Path) -> Iterator[Given]:
+def _records(path: Path) -> Iterator[ReadRecord]:
     text = _Text(path)
     try:
         if not _array_begins(text):
@@ -37,7 +37,7 @@ def _records(path: Path) -> Iterator[Given]:
         for number, record in enumerate(_values(text), start=1):
             if number == 1 and not isinstance(record, dict):
                 return
-            yield Given(record, number, read=text.read)
+            yield ReadRecord(record, number, read=text.read)
     except RecursionError:
         raise Unreadable(f"{path} is not valid JSON: too many nested brackets. Leave it out.") from None
     except ValueError as error:
@@ -140,14 +140,14 @@ def read_lines(path: Path, key: str, words: int, start: Checkpoint, keys: Keys =
     yield from steps(path, _lines_records(path, start), first, key, words, keys)
 
 
-def _lines_records(path: Path, start: Checkpoint) -> Iterator[Given]:
+def _lines_records(path: Path, start: Checkpoint) -> Iterator[ReadRecord]:
     for line in lines(path, start):
         record, problem = None, line.problem
         try:
             record = parse_json(line.text) if line.text is not None else None
         except ValueError as error:
             problem = str(error)
-        yield Given(record, line.number, problem, line.checkpoint, line.read)
+        yield ReadRecord(record, line.number, problem, line.checkpoint, line.read)
 
 
 # Files of one record a line: where each line ends, so that reading can go on there; bounded, whatever the line; .gz unpacked.

@@ -49,11 +49,11 @@ def blocks(path: Path) -> Iterator[Block]:
 def front_matter(text: str) -> dict[str, Value]:
     """Its flat lines ``key: value`` (YAML); lists and what is below a key are left out. What JSON writes the same is a number,
     true or false, unless it is quoted; a ``date`` is a day."""
-    found: dict[str, Value] = {}
+    metadata: dict[str, Value] = {}
     for key, double, single, plain in _FRONT_LINE.findall(text[:_LONGEST_FRONT]):
         if known := double or single or _plain(plain):
-            found[key] = (day(str(known)) or known) if key == "date" else known
-    return found
+            metadata[key] = (day(str(known)) or known) if key == "date" else known
+    return metadata
 
 
 def _plain(text: str) -> Value:
@@ -91,7 +91,7 @@ def _parsed(text: str) -> Sequence[Token]:
         return tokens
     # The standard cuts cells at the pipes of code, too, and drops what is then too many; nobody means that.
     for i in inside:
-        lines[i] = _CODE_WITH_PIPE.sub(lambda found: re.sub(r"(?<!\\)\|", r"\\|", found[0]), lines[i])
+        lines[i] = _CODE_WITH_PIPE.sub(lambda match: re.sub(r"(?<!\\)\|", r"\\|", match[0]), lines[i])
     return parser.parse("\n".join(lines))
 
 

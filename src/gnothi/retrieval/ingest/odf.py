@@ -32,12 +32,14 @@ def blocks(path: Path) -> Iterator[Block]:
 
 
 def _outline(archive: Archive) -> Outline:
-    found = Outline(archive.path.stem)
+    outline = Outline(archive.path.stem)
     if "meta.xml" in archive:
-        said = {local(one): text_of(one).strip() for one in archive.tree("meta.xml").iter("{*}title", "{*}creator", "{*}date")}
-        found.document = " ".join(said.get("title", "").split())
-        found.tell(said.get("creator", ""), day(said.get("date")))
-    return found
+        fields = {
+            local(one): text_of(one).strip() for one in archive.tree("meta.xml").iter("{*}title", "{*}creator", "{*}date")
+        }
+        outline.document = " ".join(fields.get("title", "").split())
+        outline.describe(fields.get("creator", ""), day(fields.get("date")))
+    return outline
 
 
 class _Content:
@@ -102,7 +104,7 @@ class _Content:
         elif name == "table" and self._tables:
             table = self._tables.pop()
             if not self._tables:
-                yield from self._outline.said(table, table.end(), self._archive.share, self._places)
+                yield from self._outline.row_blocks(table, table.end(), self._archive.share, self._places)
             forget(element)
         elif name == "page":
             forget(element)
@@ -167,7 +169,7 @@ class _Content:
         row = self._rows.pop() if self._rows else []
         if len(self._tables) == 1:
             table = self._tables[0]
-            yield from self._outline.said(table, table.add(row), self._archive.share, self._places)
+            yield from self._outline.row_blocks(table, table.add(row), self._archive.share, self._places)
         elif self._tables:
             self._cell.append("; ".join(cell.text for cell in row if cell.text.strip()))
         forget(element)

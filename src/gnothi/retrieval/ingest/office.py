@@ -21,14 +21,14 @@ _AS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 def outline(archive: Archive) -> Outline:
     """With the document's own title, its author and the day it was last changed."""
-    found = Outline(archive.path.stem)
+    result = Outline(archive.path.stem)
     properties = [name for kind, name in archive.targets("").values() if kind == "core-properties"]
     for name in properties[:1]:
         if name in archive:
-            said = {local(one): text_of(one).strip() for one in archive.tree(name)}
-            found.document = " ".join(said.get("title", "").split())
-            found.tell(said.get("creator", ""), day(said.get("modified") or said.get("created")))
-    return found
+            core = {local(one): text_of(one).strip() for one in archive.tree(name)}
+            result.document = " ".join(core.get("title", "").split())
+            result.describe(core.get("creator", ""), day(core.get("modified") or core.get("created")))
+    return result
 
 
 def main_part(archive: Archive, expected: str) -> str:
@@ -75,8 +75,8 @@ def number(text: str, otherwise: int) -> int:
 
 
 def _has(run: Element, name: str) -> bool:
-    found = properties(run).get(name)
-    return found is not None and attribute(found, "val") not in ("0", "false", "off")
+    element = properties(run).get(name)
+    return element is not None and attribute(element, "val") not in ("0", "false", "off")
 
 
 def _is_raised(run: Element) -> bool:
@@ -85,8 +85,8 @@ def _is_raised(run: Element) -> bool:
     if first is None or local(first) != "rPr":
         return False
     baseline = first.get("baseline", "")
-    found = properties(run).get("vertAlign")
-    return baseline.lstrip("0").rstrip("%").isdigit() or (found is not None and attribute(found, "val") == "superscript")
+    element = properties(run).get("vertAlign")
+    return baseline.lstrip("0").rstrip("%").isdigit() or (element is not None and attribute(element, "val") == "superscript")
 
 
 # DOCX: paragraphs under their headings, rows of tables, notes after the paragraph that refers to them, text boxes. Read
@@ -144,17 +144,17 @@ class _Body:
 
     def _paragraph(self, paragraph: Element) -> Iterator[Block]:
         text = paragraph_text(paragraph)
-        said = properties(paragraph)
-        style = self._styles.get(attribute(said["pStyle"], "val") if "pStyle" in said else "", "")
+        formatting = properties(paragraph)
+        style = self._styles.get(attribute(formatting["pStyle"], "val") if "pStyle" in formatting else "", "")
         notes = "".join(f"\n{note}" for note in self._notes_of(paragraph))
         if _CONTENTS.fullmatch(style):
             return
         if self._tables:
             self._tables[-1].cell.append(text + notes)
             return
-        level = number(attribute(said["outlineLvl"], "val"), 9) + 1 if "outlineLvl" in said else 10
-        if found := _HEADING.fullmatch(style):
-            level = int(found[1])
+        level = number(attribute(formatting["outlineLvl"], "val"), 9) + 1 if "outlineLvl" in formatting else 10
+        if match := _HEADING.fullmatch(style):
+            level = int(match[1])
         if style.lower() == "title" and not self._outline.document:
             self._outline.document = " ".join(text.split())
         elif text.strip() and level < 10:
@@ -171,11 +171,11 @@ class _Body:
     def _end(self, name: str, element: Element) -> Iterator[Block]:
         top = self._tables[-1]
         if name == "tc":
-            said = properties(element)
-            columns = number(attribute(said["gridSpan"], "val"), 1) if "gridSpan" in said else 1
+            formatting = properties(element)
+            columns = number(attribute(formatting["gridSpan"], "val"), 1) if "gridSpan" in formatting else 1
             text, top.cell = "\n".join(top.cell), []
             place = sum(cell.columns for cell in top.row)
-            if "vMerge" in said and attribute(said["vMerge"], "val") != "restart":
+            if "vMerge" in formatting and attribute(formatting["vMerge"], "val") != "restart":
                 text = top.above.get(place, text)
             top.above[place] = text
             top.row.append(Cell(text, columns))
@@ -183,14 +183,14 @@ class _Body:
             is_head = "tblHeader" in properties(element)
             row, top.row = [cell._replace(head=is_head) for cell in top.row], []
             if len(self._tables) == 1:
-                yield from self._outline.said(top.table, top.table.add(row), self._archive.share)
+                yield from self._outline.row_blocks(top.table, top.table.add(row), self._archive.share)
             else:  # a table in a cell is text of the cell
                 self._tables[-2].cell.append("; ".join(cell.text for cell in row if cell.text.strip()))
             forget(element)
         elif name == "tbl":
             self._tables.pop()
             if not self._tables:
-                yield from self._outline.said(top.table, top.table.end(), self._archive.share)
+                yield from self._outline.row_blocks(top.table, top.table.end(), self._archive.share)
 
 
 def _styles(archive: Archive, part: str | None) -> dict[str, str]:
@@ -201,16 +201,16 @@ def _styles(archive: Archive, part: str | None) -> dict[str, str]:
     based: dict[str, str] = {}
     for event, style in archive.events(part, "{*}style") if part else ():
         if event == "end":
-            said = {local(one): one for one in style.iter()}
+            parts = {local(one): one for one in style.iter()}
             key = attribute(style, "styleId")
-            names[key] = attribute(said["name"], "val") if "name" in said else key
-            based[key] = attribute(said["basedOn"], "val") if "basedOn" in said else ""
-            levels[key] = attribute(said["outlineLvl"], "val") if "outlineLvl" in said else ""
+            names[key] = attribute(parts["name"], "val") if "name" in parts else key
+            based[key] = attribute(parts["basedOn"], "val") if "basedOn" in parts else ""
+            levels[key] = attribute(parts["outlineLvl"], "val") if "outlineLvl" in parts else ""
             forget(style)
     for key in names:
-        above, seen = key, set[str]()
-        while above and above not in seen and not _HEADING.fullmatch(names[key]):
-            seen.add(above)
+        above, visited = key, set[str]()
+        while above and above not in visited and not _HEADING.fullmatch(names[key]):
+            visited.add(above)
             if (level := number(levels.get(above, ""), 9)) < 9:
                 names[key] = f"heading {level + 1}"
             elif _HEADING.fullmatch(names.get(above, "")):
@@ -239,13 +239,13 @@ def pptx_blocks(path: Path) -> Iterator[Block]:
     with closing(Archive(path, "a PPTX file")) as archive:
         main = main_part(archive, "ppt/presentation.xml")
         slides = archive.targets(main)
-        found = outline(archive)
+        document = outline(archive)
         for place, one in enumerate(archive.tree(main).iter("{*}sldId"), 1):
             # Its id of the presentation's relations; it has another id without a namespace.
             relation = next((str(value) for name, value in one.attrib.items() if name.endswith("}id")), "")
             _, part = slides.get(relation, ("", ""))
             if part in archive:
-                yield from _slide(archive, part, found, place)
+                yield from _slide(archive, part, document, place)
 
 
 def _slide(archive: Archive, part: str, outline: Outline, place: int) -> Iterator[Block]:

@@ -32,12 +32,12 @@ def blocks(path: Path) -> Iterator[Block]:
     for line, read, notice in lines:
         if notice:
             yield outline.notice(notice)
-        elif found := _HEADING.fullmatch(line):
-            yield from outline.enter(len(found[1]), _words(found[2]))
+        elif match := _HEADING.fullmatch(line):
+            yield from outline.enter(len(match[1]), _words(match[2]))
         elif setting := _SETTING.fullmatch(line):
             caption = _setting(setting[1].lower(), setting[2].strip(), outline) or caption
         elif _CODE.match(line):
-            code = takewhile(lambda one: not _END.match(one[0]), lines)
+            code = takewhile(lambda item: not _END.match(item[0]), lines)
             yield outline.code("".join(f"{line}\n" for line, _, _ in code), read)
         elif _DRAWER.fullmatch(line):
             for inner, _, _ in lines:
@@ -79,11 +79,11 @@ def _read(path: Path, outline: Outline) -> Iterator[Line]:
 
 
 def _setting(name: str, value: str, outline: Outline) -> str:
-    """Keeps what is said of the document; a caption is given back."""
+    """Keeps the document's metadata; returns a caption."""
     if name == "title":
         outline.document = value
-    elif name in ("author", "date") and (kept := day(value.strip("<>[]")) if name == "date" else value):
-        outline.metadata[name] = kept
+    elif name in ("author", "date") and (text := day(value.strip("<>[]")) if name == "date" else value):
+        outline.metadata[name] = text
     return value if name == "caption" else ""
 
 
@@ -103,5 +103,5 @@ def _table(line: str, lines: _Lines) -> list[list[Cell] | None]:
 
 
 def _words(line: str) -> str:
-    line = _LINK.sub(lambda found: found[2] or found[1], line)
-    return _LOWERED.sub(r"\1", _RAISED.sub(lambda found: raised(found[1], found[2]), line))
+    line = _LINK.sub(lambda match: match[2] or match[1], line)
+    return _LOWERED.sub(r"\1", _RAISED.sub(lambda match: raised(match[1], match[2]), line))

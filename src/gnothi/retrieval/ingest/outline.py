@@ -1,4 +1,4 @@
-"""Where a reader is in a document: its headings, and what every passage of it is told."""
+"""Where a reader is in a document: its headings, and the metadata of all its passages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Outline:
         self.metadata: dict[str, str | int | float | bool] = {}
         self._path: list[tuple[int, str]] = []
 
-    def tell(self, author: str, date: str) -> None:
+    def describe(self, author: str, date: str) -> None:
         """Keep who wrote the document and its day, where they are known."""
         self.metadata.update({name: value for name, value in (("author", author), ("date", date)) if value})
 
@@ -65,13 +65,13 @@ class Outline:
     def code(self, text: str, read: int = 0) -> Block:
         return self.block(text.removesuffix("\n") + "\n", read, "code")
 
-    def said(
-        self, table: Table, said: Iterable[TableText], read: int = 0, places: Mapping[str, str | int] = _NOWHERE
+    def row_blocks(
+        self, table: Table, texts: Iterable[TableText], read: int = 0, places: Mapping[str, str | int] = _NOWHERE
     ) -> Iterator[Block]:
         """The blocks of a table's rows."""
-        for one in said:
-            text = f"{one.text}\n"
-            yield self.block(text if one.kind == "row" else text + "\n", read, one.kind, (table.caption, one.group), places)
+        for row in texts:
+            text = f"{row.text}\n"
+            yield self.block(text if row.kind == "row" else text + "\n", read, row.kind, (table.caption, row.group), places)
 
     def table(
         self,
@@ -83,8 +83,8 @@ class Outline:
         """The blocks of a whole table."""
         table = table or Table()
         for row in rows:
-            yield from self.said(table, table.add(row), read, places)
-        yield from self.said(table, table.end(), read, places)
+            yield from self.row_blocks(table, table.add(row), read, places)
+        yield from self.row_blocks(table, table.end(), read, places)
 
 
 # Raised letters in plain text: 10 to the 6th is ``10^6``, not 106; the 19th stays the 19th, H2O stays H2O.

@@ -56,10 +56,10 @@ def blocks(path: Path) -> Iterator[Block]:
             "bytes each are read. Split it (qpdf --split-pages)."
         )
     title = collapse(document.get_metadata_dict().get("Title", "")) or path.stem
-    found = (_page(document, index) for index in range(count))
+    pages = (_page(document, index) for index in range(count))
     failed: dict[str, list[int]] = {}
     allowed = _UNPACKED[0] * size + _UNPACKED[1]
-    for page in _texts(found):
+    for page in _texts(pages):
         allowed -= len(page.text)
         if allowed < 0 or len(page.text) > _CHARACTERS:
             raise Unreadable(f"{path} is refused: its {size:,} bytes unpack to too much text. Leave it out.")
@@ -90,25 +90,25 @@ _BROKEN = "could not be read on {}"
 def _page(document: Any, index: int) -> _Page:
     from pypdfium2 import PdfiumError
 
-    made = _Page(index + 1)
+    result = _Page(index + 1)
     try:
         page = document[index]
     except PdfiumError:
-        made.problem = _BROKEN
-        return made
-    made.label = collapse(document.get_page_label(index))
-    found = list(segments(_words(page)))
+        result.problem = _BROKEN
+        return result
+    result.label = collapse(document.get_page_label(index))
+    parts = list(segments(_words(page)))
     if page.get_rotation() == 0:
-        found = in_order(found)
-    made.lines = tuple(tuple(segment.text for segment in line) for line in lines(found))
-    text = "".join(segment.text for segment in found)
-    words = sum(len(segment.text.split()) for segment in found)
+        parts = in_order(parts)
+    result.lines = tuple(tuple(segment.text for segment in line) for line in lines(parts))
+    text = "".join(segment.text for segment in parts)
+    words = sum(len(segment.text.split()) for segment in parts)
     if words < _STAMP and _is_picture(page, bare=not words):
-        made.problem = _NO_TEXT
+        result.problem = _NO_TEXT
     elif 3 * len(_NO_LETTER.findall(text)) > len(text) > 0:
-        made.problem = _NO_MAP
+        result.problem = _NO_MAP
     page.close()
-    return made
+    return result
 
 
 def _words(page: Any) -> Iterator[Segment]:
@@ -157,9 +157,9 @@ def _is_picture(page: Any, bare: bool) -> bool:
 
     area = page.get_width() * page.get_height() or 1.0
     drawn = 0
-    for thing in islice(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH]), 1000):
-        if thing.type == raw.FPDF_PAGEOBJ_IMAGE:
-            left, bottom, right, top = thing.get_bounds()
+    for item in islice(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH]), 1000):
+        if item.type == raw.FPDF_PAGEOBJ_IMAGE:
+            left, bottom, right, top = item.get_bounds()
             if (right - left) * (top - bottom) >= _PICTURE * area or (bare and (right - left) * (top - bottom) >= 0.05 * area):
                 return True
         drawn += 1
@@ -206,14 +206,14 @@ class _Furniture:
     """Running heads and page numbers, by a sample of pages. A head stays where it stands first, so that no words are lost."""
 
     def __init__(self, sample: list[_Page]) -> None:
-        seen = Counter(piece for page in sample for piece in {p for line in _edges(page) for p in line})
-        self.heads = {piece for piece, times in seen.items() if times >= _REPEATED and 3 * times >= len(sample)}
+        counts = Counter(piece for page in sample for piece in {p for line in _edges(page) for p in line})
+        self.heads = {piece for piece, times in counts.items() if times >= _REPEATED and 3 * times >= len(sample)}
         offsets = Counter(
             offset for page in sample for offset in {o for line in _edges(page) for p in line for o in _offset(p, page)}
         )
         ((self.offset, times),) = offsets.most_common(1) or [(0, 0)]
         self.numbered = times >= _REPEATED and 2 * times >= len(sample)
-        self.shown: set[tuple[str, ...]] = set()
+        self.printed: set[tuple[str, ...]] = set()
 
     def without(self, page: _Page) -> list[tuple[str, ...]]:
         top, bottom = page.lines[:_EDGE], page.lines[_EDGE:][-_EDGE:]
@@ -225,8 +225,8 @@ class _Furniture:
             words = tuple(piece for piece in line if not (self.numbered and self.offset in _offset(piece, page)))
             if any(piece not in self.heads for piece in words):
                 yield line
-            elif words and words not in self.shown:
-                self.shown.add(words)
+            elif words and words not in self.printed:
+                self.printed.add(words)
                 yield words
 
 
@@ -247,8 +247,8 @@ def _pages(numbers: list[int]) -> str:
             runs[-1] = [runs[-1][0], number]
         else:
             runs.append([number, number])
-    shown = ", ".join(f"{a}-{b}" if a != b else str(a) for a, b in runs[:20])
-    return f"page{'s' if len(numbers) > 1 else ''} {shown}{' ...' if len(runs) > 20 else ''}"
+    ranges = ", ".join(f"{a}-{b}" if a != b else str(a) for a, b in runs[:20])
+    return f"page{'s' if len(numbers) > 1 else ''} {ranges}{' ...' if len(runs) > 20 else ''}"
 
 
 # The order in which a page is read: where its text jumps to and fro across a free strip between two columns, the column on the
@@ -307,12 +307,12 @@ def segments(words: Iterator[Segment]) -> Iterator[Segment]:
         yield held
 
 
-def in_order(found: Sequence[Segment]) -> list[Segment]:
+def in_order(parts: Sequence[Segment]) -> list[Segment]:
     """The segments as they are read."""
-    for gutter in _gutters(found):
+    for gutter in _gutters(parts):
         ordered: list[Segment] = []
         changed = False
-        for run in _runs(found, gutter):
+        for run in _runs(parts, gutter):
             sides = [s for s in run if s.right <= gutter], [s for s in run if s.right > gutter]
             if _jumps(run, gutter) < _ROWS or not _are_columns(*sides):
                 ordered += run
@@ -322,18 +322,18 @@ def in_order(found: Sequence[Segment]) -> list[Segment]:
                 ordered += in_order(side)
         if changed:
             return ordered
-    return list(found)
+    return list(parts)
 
 
-def lines(found: Sequence[Segment]) -> list[list[Segment]]:
+def lines(parts: Sequence[Segment]) -> list[list[Segment]]:
     """Segments that are read one after the other in one row make up a line."""
-    made: list[list[Segment]] = []
-    for segment in found:
-        if made and made[-1][-1].beside(segment) and segment.left >= made[-1][-1].right - segment.height:
-            made[-1].append(segment)
+    rows: list[list[Segment]] = []
+    for segment in parts:
+        if rows and rows[-1][-1].beside(segment) and segment.left >= rows[-1][-1].right - segment.height:
+            rows[-1].append(segment)
         else:
-            made.append([segment])
-    return made
+            rows.append([segment])
+    return rows
 
 
 def _between(a: Segment, b: Segment) -> tuple[float, float] | None:
@@ -344,9 +344,9 @@ def _between(a: Segment, b: Segment) -> tuple[float, float] | None:
     return (first.right, second.left) if first.right < second.left else None
 
 
-def _gutters(found: Sequence[Segment]) -> list[float]:
+def _gutters(parts: Sequence[Segment]) -> list[float]:
     """Where most jumps cross, the most frequent place first."""
-    strips = [strip for a, b in pairwise(found) if (strip := _between(a, b))]
+    strips = [strip for a, b in pairwise(parts) if (strip := _between(a, b))]
     gutters = []
     while len(strips) >= _ROWS:
         ends = sorted([(left, 0) for left, _ in strips] + [(right, 1) for _, right in strips])
@@ -364,10 +364,10 @@ def _gutters(found: Sequence[Segment]) -> list[float]:
     return gutters
 
 
-def _runs(found: Sequence[Segment], gutter: float) -> Iterator[list[Segment]]:
+def _runs(parts: Sequence[Segment], gutter: float) -> Iterator[list[Segment]]:
     """Stretches of text that leave the gutter free; what crosses it (a title, a picture's caption) stands between them."""
     run: list[Segment] = []
-    for segment in found:
+    for segment in parts:
         if segment.left < gutter < segment.right:
             yield from filter(None, [run, [segment]])
             run = []

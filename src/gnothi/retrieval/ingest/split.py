@@ -112,8 +112,8 @@ def _segments(held: str, more: str, language: str) -> list[str]:
     text = held + more
     if len(text.encode("utf-8", "replace")) > _SEGMENTER_BYTES:
         return [held, *_segments("", more, language)]
-    found: list[str] = segment(language, text)
-    return found if found and "".join(found) == text else [text]
+    parts: list[str] = segment(language, text)
+    return parts if parts and "".join(parts) == text else [text]
 
 
 def _all_pieces(blocks: Iterable[str], words: int) -> Iterator[Piece]:

@@ -51,7 +51,7 @@ _Row = list[_Placed]
 
 
 class Table:
-    """Takes rows one by one and says each as soon as it is clear which are heads.
+    """Takes rows one by one and gives the text of each as soon as it is clear which are heads.
 
     ``heads`` is the number of rows of heads, None where only the cells may tell; then, where none is marked, the first row is
     taken for heads if it looks like that. ``spreadsheet``: rows are rows, however few or long, and mostly have heads.
@@ -114,9 +114,9 @@ class Table:
         self._spanning = {}
         while column < MOST_COLUMNS:
             if column in above:
-                left, placed = above[column]
-                if left > 1:
-                    self._spanning[column] = (left - 1, placed)
+                rows_left, placed = above[column]
+                if rows_left > 1:
+                    self._spanning[column] = (rows_left - 1, placed)
             elif cell := next(waiting, None):
                 columns = min(max(cell.columns, 1), MOST_COLUMNS - column)
                 placed = _Placed(collapse(cell.text), column, columns, cell.head)

@@ -23,30 +23,30 @@ def blocks(path: Path) -> Iterator[Block]:
     with closing(Archive(path, "an XLSX file")) as archive:
         if main_part(archive, "xl/workbook.xml") not in archive:
             raise archive.unreadable("it holds no workbook")
-        found = outline(archive)
+        document = outline(archive)
         archive.count_all()
     try:
         book = CalamineWorkbook.from_path(str(path))
     except CalamineError as error:
         raise Unreadable(f"{path} is not an XLSX file that can be read: {error}. Save it again.") from None
     for number, name in enumerate(book.sheet_names, 1):
-        yield from found.enter(2, name)
+        yield from document.enter(2, name)
         try:
             sheet = book.get_sheet_by_name(name)
             rows = sheet.iter_rows()
             spans = {start: (columns, rows) for start, columns, rows in _merged(sheet)}
         except CalamineError as error:  # a chart, or damaged: the others may be fine
-            yield found.notice(f"has a sheet {name!r} that cannot be read: {error}")
+            yield document.notice(f"has a sheet {name!r} that cannot be read: {error}")
             continue
         table = Table(spreadsheet=True)
         first = sheet.start or (0, 0)
         read = path.stat().st_size * number // len(book.sheet_names)
         for place, row in enumerate(rows, first[0]):
             cells = _cells(row, place, first[1], spans)
-            yield from found.said(table, table.add(cells), read, {"sheet": name})
-        yield from found.said(table, table.end(), read, {"sheet": name})
+            yield from document.row_blocks(table, table.add(cells), read, {"sheet": name})
+        yield from document.row_blocks(table, table.end(), read, {"sheet": name})
         if table.unsure:
-            yield found.notice(f"has a sheet {name!r} that is read with its first row as the names of columns")
+            yield document.notice(f"has a sheet {name!r} that is read with its first row as the names of columns")
 
 
 def _merged(sheet: object) -> Iterator[tuple[tuple[int, int], int, int]]:

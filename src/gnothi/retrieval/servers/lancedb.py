@@ -90,26 +90,26 @@ class Table(Place):
             raise self.refused(error) from None
 
     def _store(self) -> dict[str, str] | None:
-        """What LanceDB is told of an object store beside what it finds in the environment."""
+        """Options of an object store for LanceDB, beside what it finds in the environment."""
         if self.folder is not None:
             return None
-        given = {"endpoint": self.endpoint, "region": self.region}
+        options = {"endpoint": self.endpoint, "region": self.region}
         plain = {"allow_http": "true"} if self.endpoint.startswith("http://") else {}
-        return {name: value for name, value in given.items() if value} | plain
+        return {name: value for name, value in options.items() if value} | plain
 
     def refused(self, error: Exception) -> IndexUnavailable:
-        said = _reason(error).rstrip(".")
+        reason = _reason(error).rstrip(".")
         for value in filter(None, map(os.environ.get, _SECRETS)):  # a store may repeat what it was given
-            said = said.replace(value, "...")
+            reason = reason.replace(value, "...")
         where = "the disk" if self.folder is not None else "the object store: its endpoint, region and keys"
-        return IndexUnavailable(f"{self.name}: LanceDB says: {said}. Check the names in <--index lancedb:...>, and {where}.")
+        return IndexUnavailable(f"{self.name}: LanceDB says: {reason}. Check the names in <--index lancedb:...>, and {where}.")
 
 
 def _reason(error: Exception) -> str:
     """The first line, or of a store's long one the part that says why: what the store answered, or what the network did."""
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    reason = re.search(r"<Message>(.*?)</Message>", said) or re.search(r'message: "(.*?)"', said)
-    return f"{said.partition(':')[0]}: {reason[1]}" if reason else said
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    reason = re.search(r"<Message>(.*?)</Message>", line) or re.search(r'message: "(.*?)"', line)
+    return f"{line.partition(':')[0]}: {reason[1]}" if reason else line
 
 
 def tables(argument: str) -> list[Table]:
@@ -127,7 +127,7 @@ def joined(metadata: Mapping[str, Value]) -> str:
 
 def condition(filters: Filters) -> str:
     """Terms are letters and digits: there is nothing to escape."""
-    return _all(map(_one, filters))
+    return _all(map(_filter_sql, filters))
 
 
 def keys(held: Iterable[str]) -> set[str]:
@@ -135,9 +135,9 @@ def keys(held: Iterable[str]) -> set[str]:
     return {terms.key_of(term) for one in held for term in one.split() if term[0] == terms.key_term("")}
 
 
-def _one(given: Filter) -> str:
-    some = " OR ".join(map(_span, given.spans))
-    return _all([_has(terms.key_term(given.key) + " "), f"NOT ({some})"]) if given.negated else f"({some})"
+def _filter_sql(condition: Filter) -> str:
+    some = " OR ".join(map(_span, condition.spans))
+    return _all([_has(terms.key_term(condition.key) + " "), f"NOT ({some})"]) if condition.negated else f"({some})"
 
 
 def _span(span: Span) -> str:
@@ -231,8 +231,8 @@ class _Part(ServerPart[Server]):
             while least:
                 rows: list[Mapping[str, Any]] = ask().select(columns).limit(wanted).to_list()
                 if len(rows) < wanted or rows[least - 1][column] != rows[-1][column]:
-                    found = [_scored(row, column, table) for row in rows]
-                    return sorted(found, key=lambda one: (-one.score, one.passage.id))[:least]
+                    passages = [_scored(row, column, table) for row in rows]
+                    return sorted(passages, key=lambda one: (-one.score, one.passage.id))[:least]
                 wanted *= 4
             return []
 
@@ -255,14 +255,14 @@ def _scored(row: Mapping[str, Any], column: str, table: Table) -> ScoredPassage:
 
 def opened(argument: str) -> Retriever:
     """Raises IndexUnavailable where there is no such table, or it lacks a column; MissingDependency without lancedb."""
-    found = tables(argument)
+    places = tables(argument)
     return searcher(
-        found,
+        places,
         f"lancedb:{argument}",
         _check_vectors,
         lambda table, encoder: _Part(Server(table), encoder),
         # Each table knows only how rare words are among its own passages: scores of two are not of one kind.
-        alike=len(found) == 1,
+        alike=len(places) == 1,
     )
 
 

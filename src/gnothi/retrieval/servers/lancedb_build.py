@@ -45,10 +45,10 @@ def opened(argument: str) -> Iterator[Target]:
             "id, title, text, words and vectors of a table that is built: expected five different names of columns."
         )
     database = table.connect()
-    encode, made = encoded_by(table)
+    encode, encoder_notes = encoded_by(table)
     with _alone(table):
         try:
-            lance, notes = _prepared(database, table, encode, made)
+            lance, notes = _prepared(database, table, encode, encoder_notes)
             with closing(LanceLedger(database, table, notes)) as ledger:
                 yield Target(LanceWriter(lance, table, ledger, encode), ledger)
         except GnothiError:
@@ -138,7 +138,7 @@ class LanceWriter(NotedWriter):
         self._flush()
         if complete:
             self._lance.optimize()  # what was added becomes part of the index of words; until then it is read row by row
-        self._tell(complete)
+        self._note_state(complete)
         self._noted = self._content
         self._begun, self._lost = set(), set()  # the ledger is saved before anything else is written
         self.passages = self._lance.count_rows()
@@ -146,7 +146,7 @@ class LanceWriter(NotedWriter):
     def _flush(self) -> None:
         if self._content != self._noted:
             self._begun |= {origin for _, origin in self._waiting.values()} | set(self._emptied)
-            self._tell(complete=False)
+            self._note_state(complete=False)
             self._noted = self._content
         if self._waiting:
             _merge(self._lance, self._table.id, self._rows())
@@ -173,11 +173,11 @@ class LanceWriter(NotedWriter):
         table = self._table
         condition = f"`{table.id}` IN ({_listed(sorted(set(ids)))})"
         rows = self._lance.search().where(condition).select([*table.columns, ORIGIN, METADATA]).limit(None).to_list()
-        found: Standing = {}
+        standing: Standing = {}
         for row in rows:
             passage = Passage(row[table.id], row[table.text], row[table.title], unpacked(row[METADATA]))
-            found[passage.id] = passage, row[ORIGIN]
-        return {key: one for key, one in found.items() if one[1] not in self._emptied} | {
+            standing[passage.id] = passage, row[ORIGIN]
+        return {key: entry for key, entry in standing.items() if entry[1] not in self._emptied} | {
             key: self._waiting[key] for key in ids if key in self._waiting
         }
 
@@ -191,7 +191,7 @@ def _alone(table: Table) -> AbstractContextManager[object]:
         return hold(table.folder / f"{table.table}.gnothi-lock", IndexUnavailable, busy(table.name))
 
 
-def _prepared(database: Any, table: Table, encode: Encode, made: Mapping[str, str]) -> tuple[Any, dict[str, Any]]:
+def _prepared(database: Any, table: Table, encode: Encode, encoder_notes: Mapping[str, str]) -> tuple[Any, dict[str, Any]]:
     """The table and its notes. Makes what is not there yet; nothing of others is changed."""
     from lancedb.index import FTS, BTree
 
@@ -202,7 +202,7 @@ def _prepared(database: Any, table: Table, encode: Encode, made: Mapping[str, st
         if "not found" not in str(error):
             raise
         database.drop_table(table.table + _SOURCES, ignore_missing=True)  # it tells of passages that are gone
-        notes = {**made, "content": "", "complete": False, "begun": [], "lost": []}
+        notes = {**encoder_notes, "content": "", "complete": False, "begun": [], "lost": []}
         schema = _schema(table, size_of(encode))
         _write_notes(database, table, notes)
         lance = database.create_table(table.table, schema=schema)

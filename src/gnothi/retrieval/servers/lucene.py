@@ -120,7 +120,7 @@ class Index(Place, Waits):
         return [self.words] if self.words else [name for name in (self.title, self.text) if name]
 
     @property
-    def shown(self) -> list[str]:
+    def passage_fields(self) -> list[str]:
         """Fields that make a passage."""
         return [name for name in (self.id, self.title, self.text) if name and name != OWN_ID]
 
@@ -128,7 +128,7 @@ class Index(Place, Waits):
         """Parameters and body. Any word may match; nothing in the query is an operator. Rare words are counted over all shards
         (dfs), and equal queries go to equal copies, so that a ranking depends neither on shards nor on chance."""
         match = {"query": query, "operator": "or"}
-        found = (
+        matching = (
             {"match": {self.words: match}}
             if self.words
             else {"multi_match": {**match, "fields": self.searched, **_FIELDS[self.fields]}}
@@ -136,17 +136,17 @@ class Index(Place, Waits):
         ties: list[dict[str, str]] = [] if self.id == OWN_ID else [{self.id: "asc"}]
         parameters = {"search_type": "dfs_query_then_fetch", **self.parameters(query)}
         return parameters, {
-            "query": {"bool": {"must": [found], "filter": clauses(filters)}} if filters else found,
+            "query": {"bool": {"must": [matching], "filter": clauses(filters)}} if filters else matching,
             "track_scores": True,
             "sort": [{"_score": "desc"}, *ties],
             **self.wanted(k),
         }
 
-    def parameters(self, asked: str) -> dict[str, str]:
+    def parameters(self, query: str) -> dict[str, str]:
         """Of any search."""
         return {
             "allow_partial_search_results": "true" if self.partial else "false",
-            "preference": blake2b(asked.encode(), digest_size=8).hexdigest(),
+            "preference": blake2b(query.encode(), digest_size=8).hexdigest(),
         }
 
     def wanted(self, k: int) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class Index(Place, Waits):
             "size": k,
             "track_total_hits": k + 1,
             "timeout": f"{max(1, round(self.timeout * 1000))}ms",
-            "_source": [*self.shown, METADATA],
+            "_source": [*self.passage_fields, METADATA],
         }
 
 
@@ -164,12 +164,12 @@ def clauses(filters: Filters) -> list[dict[str, Any]]:
     return [_clause(one) for one in filters]
 
 
-def _clause(one: Filter) -> dict[str, Any]:
-    exact = [low for low, high in one.spans if low == high]
+def _clause(condition: Filter) -> dict[str, Any]:
+    exact = [low for low, high in condition.spans if low == high]
     some: list[dict[str, Any]] = [{"terms": {TERMS: exact}}] if exact else []
-    some += [{"range": {TERMS: {"gte": low, "lte": high}}} for low, high in one.spans if low != high]
-    if one.negated:
-        return {"bool": {"filter": [{"term": {TERMS: key_term(one.key)}}], "must_not": some}}
+    some += [{"range": {TERMS: {"gte": low, "lte": high}}} for low, high in condition.spans if low != high]
+    if condition.negated:
+        return {"bool": {"filter": [{"term": {TERMS: key_term(condition.key)}}], "must_not": some}}
     return {"bool": {"should": some, "minimum_should_match": 1}}
 
 
@@ -217,13 +217,13 @@ def settings_of(engine: Engine) -> dict[str, Any]:
 
 def near(index: Index, engine: Engine, vector: Vectors, k: int, filters: Filters = ()) -> tuple[dict[str, str], dict[str, Any]]:
     """Parameters and body of a search for the ``k`` nearest, in no order where scores are equal."""
-    asked, looked_at = numbers(vector), max(k, _WIDTH)
+    values, looked_at = numbers(vector), max(k, _WIDTH)
     narrow = {"filter": {"bool": {"filter": clauses(filters)}}} if filters else {}
     if engine == "elasticsearch":  # the type of the search is not ours to choose
-        found = {"knn": {"field": index.vectors, "query_vector": asked, "k": k, "num_candidates": looked_at, **narrow}}
+        body = {"knn": {"field": index.vectors, "query_vector": values, "k": k, "num_candidates": looked_at, **narrow}}
     else:
-        found = {"query": {"knn": {index.vectors: {"vector": asked, "k": looked_at, **narrow}}}}
-    return index.parameters(repr(asked)), {**found, **index.wanted(k)}
+        body = {"query": {"knn": {index.vectors: {"vector": values, "k": looked_at, **narrow}}}}
+    return index.parameters(repr(values)), {**body, **index.wanted(k)}
 
 
 def numbers(vector: Vectors) -> list[float]:
@@ -248,11 +248,11 @@ def read_hits(answer: Mapping[str, Any], index: Index, k: int) -> Hits:
     can be read from, InvalidSetting where more passages match than a server shows at once."""
     try:
         shards, lacking = _shards(answer)
-        asked = min(k, MOST)
+        wanted = min(k, MOST)
         total, hits = answer["hits"]["total"], answer["hits"]["hits"]
         matching = int(total["value"] if isinstance(total, dict) else total)
-        expected = min(asked, matching)
-        if len(hits) != expected and (len(hits) > asked or not lacking):
+        expected = min(wanted, matching)
+        if len(hits) != expected and (len(hits) > wanted or not lacking):
             raise Passing(f"the answer has {len(hits)} hits, and {expected} were to come")
         passages = tuple(ScoredPassage(_passage(hit, index), float(hit["_score"])) for hit in hits)
     except MALFORMED as error:
@@ -272,9 +272,9 @@ def too_many(k: int, index: Index) -> InvalidSetting:
 
 
 def _shards(answer: Mapping[str, Any]) -> tuple[int, tuple[tuple[str, str], ...]]:
-    found = answer["_shards"]
-    total, successful = int(found["total"]), int(found["successful"])
-    reasons = [_failure(one) for one in found.get("failures", ())]
+    shards = answer["_shards"]
+    total, successful = int(shards["total"]), int(shards["successful"])
+    reasons = [_failure(one) for one in shards.get("failures", ())]
     clusters = answer.get("_clusters", {})
     reasons += [("a cluster", "was left out")] * int(clusters.get("skipped", 0))
     missing = total - successful + int(clusters.get("skipped", 0))
@@ -284,10 +284,10 @@ def _shards(answer: Mapping[str, Any]) -> tuple[int, tuple[tuple[str, str], ...]
     return total, tuple(lacking)
 
 
-def _failure(one: Mapping[str, Any]) -> tuple[str, str]:
-    reason = one.get("reason")
-    said = reason.get("reason") or reason.get("type") if isinstance(reason, dict) else reason
-    return f"shard {one.get('shard')} of {one.get('index')}", str(said)[:200]
+def _failure(failure: Mapping[str, Any]) -> tuple[str, str]:
+    reason = failure.get("reason")
+    text = reason.get("reason") or reason.get("type") if isinstance(reason, dict) else reason
+    return f"shard {failure.get('shard')} of {failure.get('index')}", str(text)[:200]
 
 
 def _passage(hit: Mapping[str, Any], index: Index) -> Passage:
@@ -312,7 +312,7 @@ def field(source: Any, name: str) -> Any:
     if name in source:
         return source[name]
     places = [place for place, letter in enumerate(name) if letter == "."]
-    return next((found for place in places if (found := field(source.get(name[:place]), name[place + 1 :])) is not None), None)
+    return next((value for place in places if (value := field(source.get(name[:place]), name[place + 1 :])) is not None), None)
 
 
 def as_text(value: Any) -> str:
@@ -345,7 +345,7 @@ class Client:
         kind = "application/x-ndjson" if isinstance(body, str) else "application/json"
         sent = None if body is None else (body if isinstance(body, str) else json.dumps(body)).encode()
         try:
-            found = fetch(
+            response = fetch(
                 self.index.address + path + (f"?{urlencode(params)}" if params else ""),
                 allowed=anywhere,
                 most=_MOST_BYTES,
@@ -359,13 +359,13 @@ class Client:
         except Unfetched as error:
             raise (Unreached if isinstance(error, Unconnected) else Passing)(str(error)) from None
         try:
-            answer = json.loads(found.body)
+            answer = json.loads(response.body)
         except MALFORMED:
             answer = None
-        if found.status >= 300:
-            raise self._refusal(found.status, found.headers, answer)
+        if response.status >= 300:
+            raise self._refusal(response.status, response.headers, answer)
         if not isinstance(answer, dict):  # a page of a proxy, say, or half of one
-            raise Passing(f"the answer is no JSON object but {_short(found.body[:1000].decode('utf-8', 'replace'))}")
+            raise Passing(f"the answer is no JSON object but {_short(response.body[:1000].decode('utf-8', 'replace'))}")
         return answer
 
     def _refusal(self, status: int, headers: Mapping[str, str], answer: Any) -> Exception:
@@ -377,8 +377,8 @@ class Client:
         advice = f"Check the names in <--index {self._engine}:...>; fields are named in a file, {self._engine}:FILE.toml."
         if status in (401, 403):
             advice = f"Check the user and the secret (docs: search servers), and what they may do with {self.index.index}."
-        said = f"{self.index.name}: {TITLES[self._engine]} says {status}: {reason or 'no reason'}. {advice}"
-        return Refused(said, status, kind)
+        message = f"{self.index.name}: {TITLES[self._engine]} says {status}: {reason or 'no reason'}. {advice}"
+        return Refused(message, status, kind)
 
 
 def _reason(body: Any) -> tuple[str, str]:
@@ -402,15 +402,15 @@ def read_notes(client: Client) -> dict[str, Any]:
     if set(client.index.index) & set("*,<>:"):
         return {}
     try:
-        found = client.ask("GET", client.index.path(NOTES, BESIDE))
+        answer = client.ask("GET", client.index.path(NOTES, BESIDE))
     except Refused as error:
         if error.status != 404:
             raise
         return {}
-    if not isinstance(found.get("_source"), dict):
+    if not isinstance(answer.get("_source"), dict):
         raise Passing("the answer is not that of a document")
-    place_of(found)
-    return found
+    place_of(answer)
+    return answer
 
 
 def place_of(answer: Mapping[str, Any]) -> tuple[int, int]:
@@ -430,7 +430,7 @@ class Server:
         self.name, self.optional = index.name, index.optional
         self._client = Client(index, engine)
         self._patience = Patience(index.patience, index.name)
-        self._kept: bool | None = None
+        self._has_terms: bool | None = None
         self._room = asyncio.Semaphore(index.connections)
 
     async def ask(self, method: str, path: str, body: Any, params: Mapping[str, str], read: Callable[[Any], T]) -> T:
@@ -455,15 +455,15 @@ class Server:
         if not await self.filters():
             return []
         named = {"terms": {"field": TERMS, "include": f"{key_term('')}.*", "size": MOST}}
-        asked = {"size": 0, "aggs": {"keys": named}}
-        answer = await self.ask("POST", "_search", asked, self.index.parameters("keys"), dict)
+        body = {"size": 0, "aggs": {"keys": named}}
+        answer = await self.ask("POST", "_search", body, self.index.parameters("keys"), dict)
         return [key_of(str(one["key"])) for one in answer["aggregations"]["keys"]["buckets"]]
 
     async def filters(self) -> bool:
         """Whether the index keeps metadata."""
-        if self._kept is None:
-            self._kept = TERMS in (await self.ask("GET", "_field_caps", None, {"fields": TERMS}, dict)).get("fields", {})
-        return self._kept
+        if self._has_terms is None:
+            self._has_terms = TERMS in (await self.ask("GET", "_field_caps", None, {"fields": TERMS}, dict)).get("fields", {})
+        return self._has_terms
 
     async def aclose(self) -> None:
         """Each request has a connection of its own."""
@@ -480,7 +480,7 @@ class _Part(ServerPart[Server]):
             return ranked(await server.hits(*index.by_words(encodable(query), min(k, MOST), filters), k), k)
         wanted = k if k > MOST else min(k + _MORE, MOST)  # it is left open which of several with one score come first
         try:
-            found = await server.hits(*near(index, server.engine, vector, min(wanted, MOST), filters), wanted)
+            passages = await server.hits(*near(index, server.engine, vector, min(wanted, MOST), filters), wanted)
         except Refused as error:
             if error.status != 400:
                 raise
@@ -490,9 +490,9 @@ class _Part(ServerPart[Server]):
                 error.status,
                 error.kind,
             ) from None
-        if k > MOST and len(found) == MOST:  # nobody counts how many more there are
+        if k > MOST and len(passages) == MOST:  # nobody counts how many more there are
             raise too_many(k, index)
-        return ranked(found, k)
+        return ranked(passages, k)
 
 
 def opened(argument: str, engine: Engine) -> Retriever:
@@ -512,13 +512,13 @@ def fingerprint(argument: str, engine: Engine) -> str:
     """Of indices that we built; empty where one of them was made by others, or does not answer and need not."""
 
     def content(index: Index) -> str:
-        return str(_told(index, lambda: read_notes(Client(index, engine))).get("_source", {}).get("content", ""))
+        return str(_first_answer(index, lambda: read_notes(Client(index, engine))).get("_source", {}).get("content", ""))
 
     return all_contents(map(content, indices(argument, engine)))
 
 
-def _told(index: Index, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Asked at once: a mistake shows before the first question. Nothing where an optional server does not answer."""
+def _first_answer(index: Index, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Asks at once, so that mistakes show before the first question. Nothing where an optional server does not answer."""
     try:
         return ask()
     except (IndexUnavailable, Passing) as error:
@@ -534,16 +534,16 @@ def _check(index: Index, engine: Engine) -> None:
     client = Client(index, engine)
 
     def ask() -> dict[str, Any]:
-        _fields(client, index, engine)
+        _check_fields(client, index, engine)
         _health(client, index)
         return read_notes(client) if index.by != "words" else {}
 
-    check_weights(_told(index, ask).get("_source", {}), index.name, index.encoder)
+    check_weights(_first_answer(index, ask).get("_source", {}), index.name, index.encoder)
 
 
-def _fields(client: Client, index: Index, engine: Engine) -> None:
+def _check_fields(client: Client, index: Index, engine: Engine) -> None:
     searched = {"words": index.searched, "vectors": [index.vectors], "both": [*index.searched, index.vectors]}[index.by]
-    wanted = dict.fromkeys([*index.shown, *searched])
+    wanted = dict.fromkeys([*index.passage_fields, *searched])
     answer = client.ask("GET", index.path("_field_caps"), params={"fields": ",".join(wanted)})
     known = answer.get("fields", {})
     lacking = [name for name in wanted if name not in known]

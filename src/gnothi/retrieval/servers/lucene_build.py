@@ -72,9 +72,9 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
         raise InvalidSetting("id, title and words of an index that is built: expected names of fields.")
     if index.encoder and (not index.vectors or index.vectors in {index.id, index.title, index.text, index.words}):
         raise InvalidSetting(f"vectors of an index that is built: got {index.vectors!r}, expected a field of its own.")
-    encode, made = encoded_by(index)
+    encode, encoder_notes = encoded_by(index)
     server = Steady(Client(index, engine))
-    with closing(LuceneLedger(server, _prepared(server, engine, encode, made))) as ledger:
+    with closing(LuceneLedger(server, _prepared(server, engine, encode, encoder_notes))) as ledger:
         yield Target(LuceneWriter(server, ledger, encode), ledger)
 
 
@@ -116,21 +116,21 @@ class Steady:
         def page() -> list[dict[str, Any]]:
             return list(_all_shards(self.client.ask("POST", self.index.path("_search", beside), body))["hits"]["hits"])
 
-        while found := self.ask(page):
-            yield from (one["_source"] for one in found)
-            if len(found) < _PAGE:
+        while hits := self.ask(page):
+            yield from (one["_source"] for one in hits)
+            if len(hits) < _PAGE:
                 return
-            body["search_after"] = found[-1]["sort"]
+            body["search_after"] = hits[-1]["sort"]
 
     def documents(self, ids: list[str], without: str = "") -> dict[str, dict[str, Any]]:
         """Those of these ids that are there, written a moment ago or long since, by id; each ``without`` that field."""
         params = {"_source_excludes": without} if without else {}
 
         def attempt() -> dict[str, dict[str, Any]]:
-            found = self.client.ask("POST", self.index.path("_mget"), {"ids": ids}, params)["docs"]
-            if [one["_id"] for one in found] != ids or any("error" in one for one in found):
-                raise Passing(f"the answer has {len(found)} of {len(ids)} documents, or errors")
-            return {one["_id"]: one["_source"] for one in found if one["found"]}
+            documents = self.client.ask("POST", self.index.path("_mget"), {"ids": ids}, params)["docs"]
+            if [one["_id"] for one in documents] != ids or any("error" in one for one in documents):
+                raise Passing(f"the answer has {len(documents)} of {len(ids)} documents, or errors")
+            return {one["_id"]: one["_source"] for one in documents if one["found"]}
 
         return self.ask(attempt) if ids else {}
 
@@ -148,19 +148,19 @@ class Steady:
         if part:
             self.ask(partial(self._put, part, beside))
 
-    def _put(self, left: dict[str, str], beside: str) -> None:
-        """Takes out of ``left`` what the server has."""
-        for one in self.client.ask("POST", self.index.path("_bulk", beside), "".join(left.values()))["items"]:
+    def _put(self, waiting: dict[str, str], beside: str) -> None:
+        """Takes out of ``waiting`` what the server has."""
+        for one in self.client.ask("POST", self.index.path("_bulk", beside), "".join(waiting.values()))["items"]:
             done = one["index"]
             if done["status"] < 300:
-                left.pop(done["_id"], None)
+                waiting.pop(done["_id"], None)
             elif not worth_another_try(done["status"]):
                 raise IndexUnavailable(
                     f"{self.index.name} does not take a passage: {json.dumps(done.get('error'))[:300]}. Correct it, "
                     "or leave it out; what was written stays."
                 )
-        if left:
-            raise Passing(f"{len(left)} documents were not taken")
+        if waiting:
+            raise Passing(f"{len(waiting)} documents were not taken")
 
     def delete(self, query: Mapping[str, Any], beside: str = "") -> None:
         """All that match. What was written before is looked through, too."""
@@ -194,9 +194,9 @@ class Notes:
 
     def __init__(self, server: Steady) -> None:
         self._server, self._builder = server, secrets.token_hex(8)
-        found = server.ask(lambda: read_notes(server.client))
-        self._place: tuple[int, int] | tuple[None, None] = place_of(found) if found else (None, None)
-        self.values: dict[str, Any] = found.get("_source", {})
+        stored = server.ask(lambda: read_notes(server.client))
+        self._place: tuple[int, int] | tuple[None, None] = place_of(stored) if stored else (None, None)
+        self.values: dict[str, Any] = stored.get("_source", {})
 
     def create(self) -> None:
         """The index beside, empty, whatever was there."""
@@ -220,18 +220,18 @@ class Notes:
         place = {"op_type": "create"} if sequence is None else {"if_seq_no": str(sequence), "if_primary_term": str(term)}
         client = self._server.client
         try:
-            found = client.ask("PUT", self._server.index.path(NOTES, BESIDE), self.values, place)
+            answer = client.ask("PUT", self._server.index.path(NOTES, BESIDE), self.values, place)
         except Refused as error:
             if error.status != 409:
                 raise
-            found = read_notes(client)  # ours, if the answer to an earlier try was lost
-            held = found.get("_source", {})
+            answer = read_notes(client)  # ours, if the answer to an earlier try was lost
+            held = answer.get("_source", {})
             if (held.get("builder"), held.get("number")) != (self._builder, number):
                 raise IndexUnavailable(
                     f"{self._server.index.name} is being written by another build, which began later: one at a time. Wait "
                     "until it has ended, then run this again."
                 ) from None
-        return place_of(found)
+        return place_of(answer)
 
 
 class LuceneLedger(NotedLedger):
@@ -258,12 +258,12 @@ class LuceneWriter(NotedWriter):
     def __init__(self, server: Steady, ledger: LuceneLedger, encode: Encode) -> None:
         super().__init__(ledger, encode)
         self._server, self._index = server, server.index
-        self._tell(complete=False)
+        self._note_state(complete=False)
         self.passages = server.count()
 
     def _write(self, written: Mapping[str, tuple[Passage, str]]) -> None:
         self._begun |= {origin for _, origin in written.values()}
-        self._tell(complete=False)
+        self._note_state(complete=False)
         index = self._index
         documents: dict[str, dict[str, Any]] = {
             digest(key): {index.id: one.id, index.title: one.title, index.text: one.text, ORIGIN: origin}
@@ -282,29 +282,34 @@ class LuceneWriter(NotedWriter):
         if self._server.count(query):
             self._note("delete origin")
             self._lost.add(origin)
-            self._tell(complete=False)
+            self._note_state(complete=False)
             self._server.delete(query)
 
     def commit(self, complete: bool = True) -> None:
         self._server.refresh()
-        self._tell(complete)
+        self._note_state(complete)
         self._begun, self._lost = set(), set()  # the ledger is saved before anything else is written
         self.passages, self.pending_bytes = self._server.count(), 0
 
     def _standing(self, ids: Sequence[str]) -> Standing:
         index = self._index
-        found = self._server.documents(sorted({digest(key) for key in ids}), without=index.vectors if self._encode else "")
+        documents = self._server.documents(sorted({digest(key) for key in ids}), without=index.vectors if self._encode else "")
         return {
             key: (
-                Passage(key, as_text(field(one, index.text)), as_text(field(one, index.title)), unpacked(one.get(METADATA))),
-                as_text(one.get(ORIGIN)),
+                Passage(
+                    key,
+                    as_text(field(document, index.text)),
+                    as_text(field(document, index.title)),
+                    unpacked(document.get(METADATA)),
+                ),
+                as_text(document.get(ORIGIN)),
             )
             for key in ids
-            if (one := found.get(digest(key))) is not None
+            if (document := documents.get(digest(key))) is not None
         }
 
 
-def _prepared(server: Steady, engine: Engine, encode: Encode, made: Mapping[str, str]) -> Notes:
+def _prepared(server: Steady, engine: Engine, encode: Encode, encoder_notes: Mapping[str, str]) -> Notes:
     """Make what is not there yet; nothing of others is changed."""
     index, notes = server.index, Notes(server)
     path = index.path("").rstrip("/")
@@ -321,7 +326,7 @@ def _prepared(server: Steady, engine: Engine, encode: Encode, made: Mapping[str,
         check_vectors(notes.values, index.name, index.encoder)
         return notes
     notes.create()  # notes of an index that is gone tell nothing
-    notes.put(content="", complete=False, begun=[], lost=[], version=_VERSION, **made)
+    notes.put(content="", complete=False, begun=[], lost=[], version=_VERSION, **encoder_notes)
     body = {"type": "text", "index": False, "copy_to": index.words}
     mapping: dict[str, Any] = {
         index.id: {"type": "keyword"},

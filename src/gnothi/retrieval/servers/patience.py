@@ -45,13 +45,13 @@ class Patience:
         while True:
             started = time.monotonic()
             try:
-                found = await attempt()
+                result = await attempt()
             except Passing as error:
                 failures += 1
                 await asyncio.sleep(self._wait(error, failures, started))
             else:
                 self._first, self._spent, self._known = None, False, True
-                return found
+                return result
 
     def persist_blocking(self, attempt: Callable[[], T]) -> T:
         """``persist`` for callers without an event loop."""
@@ -59,13 +59,13 @@ class Patience:
         while True:
             started = time.monotonic()
             try:
-                found = attempt()
+                result = attempt()
             except Passing as error:
                 failures += 1
                 time.sleep(self._wait(error, failures, started))
             else:
                 self._first, self._spent, self._known = None, False, True
-                return found
+                return result
 
     def _wait(self, error: Passing, failures: int, started: float) -> float:
         """Seconds until the next try. Raises IndexUnavailable when patience is over, or where nobody waits."""

@@ -144,25 +144,25 @@ def values(filters: Filters) -> list[str | list[str]]:
     return [value for one in filters for value in _values(one)]
 
 
-def _condition(one: Filter) -> str:
-    exact, ranges = _apart(one)
+def _condition(condition: Filter) -> str:
+    exact, ranges = _apart(condition)
     between = 'EXISTS (SELECT FROM unnest({terms}) gnothi_term WHERE gnothi_term COLLATE "C" BETWEEN %s AND %s)'
     some = " OR ".join([*(["{terms} && %s::text[]"] if exact else []), *[between] * len(ranges)])
-    return f"({{terms}} && %s::text[] AND NOT ({some}))" if one.negated else f"({some})"
+    return f"({{terms}} && %s::text[] AND NOT ({some}))" if condition.negated else f"({some})"
 
 
-def _values(one: Filter) -> Iterator[str | list[str]]:
-    exact, ranges = _apart(one)
-    if one.negated:
-        yield [key_term(one.key)]
+def _values(condition: Filter) -> Iterator[str | list[str]]:
+    exact, ranges = _apart(condition)
+    if condition.negated:
+        yield [key_term(condition.key)]
     if exact:
         yield exact
     for span in ranges:
         yield from span
 
 
-def _apart(one: Filter) -> tuple[list[str], list[Span]]:
-    return [low for low, high in one.spans if low == high], [span for span in one.spans if span[0] != span[1]]
+def _apart(condition: Filter) -> tuple[list[str], list[Span]]:
+    return [low for low, high in condition.spans if low == high], [span for span in condition.spans if span[0] != span[1]]
 
 
 def _doubled(name: str) -> str:
@@ -171,8 +171,8 @@ def _doubled(name: str) -> str:
 
 def tables(argument: str) -> list[Table]:
     """What ``postgres:ARGUMENT`` names, one table for each server. Raises InvalidSetting, InvalidInput, UnknownName."""
-    found = described(Table, argument, "postgres")
-    for table in found:
+    places = described(Table, argument, "postgres")
+    for table in places:
         try:
             parts = conninfo_to_dict(table.address)
         except psycopg.ProgrammingError as error:
@@ -184,7 +184,7 @@ def tables(argument: str) -> list[Table]:
                 "the address of an index: got one with a password, which runs would record. Put the password into the "
                 "environment variable PGPASSWORD or into ~/.pgpass, or the address into a file: postgres:FILE.toml."
             )
-    return found
+    return places
 
 
 class Server:
@@ -235,7 +235,7 @@ class Server:
         try:
             async with asyncio.timeout(seconds + _SPARE):
                 connection = self._idle.pop() if self._idle else await connect(self.table)
-                found: list[tuple[Any, ...]] = await (await connection.execute(query, values)).fetchall()
+                rows: list[tuple[Any, ...]] = await (await connection.execute(query, values)).fetchall()
         except TimeoutError:
             raise Passing(f"no answer within {self.table.timeout:g} s") from None
         except psycopg.Error as error:
@@ -243,11 +243,11 @@ class Server:
                 raise Passing(f"no answer within {self.table.timeout:g} s") from None
             if not passing(error):
                 raise refused(self.table, error) from None
-            raise Passing(said(error)) from None
+            raise Passing(reason_of(error)) from None
         else:
             self._idle.append(connection)
             connection = None
-            return found
+            return rows
         finally:
             patience.cancel()
             if connection is not None:  # in an unknown state
@@ -283,14 +283,14 @@ def passing(error: psycopg.Error) -> bool:
     )
 
 
-def said(error: psycopg.Error) -> str:
+def reason_of(error: psycopg.Error) -> str:
     """The first line of what the server says."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def refused(table: Table, error: psycopg.Error) -> IndexUnavailable:
     return IndexUnavailable(
-        f"{table.name}: PostgreSQL says: {said(error)}. Check the names in <--index postgres:...>; "
+        f"{table.name}: PostgreSQL says: {reason_of(error)}. Check the names in <--index postgres:...>; "
         "columns are named in a file, postgres:FILE.toml."
     )
 
@@ -305,7 +305,9 @@ def checked(table: Table, look: Callable[[psycopg.Connection[Any]], None]) -> No
             connection.execute(*limits(table))
             look(connection)
     except psycopg.OperationalError as error:
-        raise IndexUnavailable(f"{table.name} cannot be reached: {said(error)}. Check its address, and that it runs.") from None
+        raise IndexUnavailable(
+            f"{table.name} cannot be reached: {reason_of(error)}. Check its address, and that it runs."
+        ) from None
     except psycopg.Error as error:
         raise refused(table, error) from None
 
@@ -349,9 +351,9 @@ class _Part(ServerPart[Server]):
         table, ours, vector = self._server.table, await self._server.ours(), await self.vector(query)
         if filters and not ours:
             raise cannot(table.name, f"column {TERMS}")
-        asked = encodable(query).replace("\0", " ") if vector is None else as_vector(vector)
+        value = encodable(query).replace("\0", " ") if vector is None else as_vector(vector)
         statement = table.by_words(ours, filters) if vector is None else table.by_vectors(ours, filters)
-        rows = await self._server.rows(statement, (asked, *values(filters), min(k, _MOST)))
+        rows = await self._server.rows(statement, (value, *values(filters), min(k, _MOST)))
         sign = 1 if vector is None else -1
         return [
             ScoredPassage(Passage(f"{table.prefix}{key}", text, title, from_jsonb(known)), float(sign * score))
@@ -377,9 +379,9 @@ def fingerprint(argument: str) -> str:
 
 
 def _content(table: Table) -> str:
-    found: dict[str, str] = {}
-    _checked(table, lambda connection: found.update(read_notes(connection, table)))
-    return found.get("content", "")
+    notes: dict[str, str] = {}
+    _checked(table, lambda connection: notes.update(read_notes(connection, table)))
+    return notes.get("content", "")
 
 
 def as_vector(vector: Vectors) -> str:
@@ -411,5 +413,5 @@ def _checked(table: Table, look: Callable[[Any], None]) -> None:
 
 def from_jsonb(stored: Mapping[str, Any] | None) -> Metadata:
     """A large whole number was not one: PostgreSQL writes 1e20 out."""
-    found = {key: float(one) if isinstance(one, int) and abs(one) >= 2**63 else one for key, one in (stored or {}).items()}
-    return Metadata(found) if found else NO_METADATA
+    values = {key: float(one) if isinstance(one, int) and abs(one) >= 2**63 else one for key, one in (stored or {}).items()}
+    return Metadata(values) if values else NO_METADATA

@@ -12,7 +12,17 @@ import psycopg
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.retrieval.ledger import Entry, Ledger, as_row, earlier
-from gnothi.retrieval.servers.postgres import NOTES, Table, as_vector, exists, from_jsonb, read_notes, refused, said, tables
+from gnothi.retrieval.servers.postgres import (
+    NOTES,
+    Table,
+    as_vector,
+    exists,
+    from_jsonb,
+    read_notes,
+    reason_of,
+    refused,
+    tables,
+)
 from gnothi.retrieval.servers.searching import METADATA, TERMS
 from gnothi.retrieval.servers.writing import (
     Encode,
@@ -38,18 +48,18 @@ _SOURCES = "_gnothi_sources"
 def opened(argument: str) -> Iterator[Target]:
     """Raises IndexUnavailable where the server cannot be reached, another build writes to the table, or it is not ours."""
     table = only(tables(argument), f"postgres:{argument}", "server")
-    encode, made = encoded_by(table)
+    encode, encoder_notes = encoded_by(table)
     try:
         with psycopg.connect(table.address, connect_timeout=max(1, round(table.timeout))) as connection:
             _lock(connection, table)
-            _prepare(connection, table, encode, made)
+            _prepare(connection, table, encode, encoder_notes)
             with closing(PostgresLedger(connection, table)) as ledger:
                 yield Target(PostgresWriter(connection, table, encode), ledger)
             connection.rollback()
     except psycopg.OperationalError as error:
         raise IndexUnavailable(
-            f"{table.name}: PostgreSQL cannot go on: {said(error)}. What was committed is kept: give the command again when "
-            "the server answers."
+            f"{table.name}: PostgreSQL cannot go on: {reason_of(error)}. What was committed is kept: give the command again "
+            "when the server answers."
         ) from None
     except psycopg.Error as error:
         raise refused(table, error) from None
@@ -90,29 +100,29 @@ class PostgresWriter(ServerWriter):
         }
         if self._encode:
             rows["vectors"] = "vector", [as_vector(one) for one in self._encode(passages)]
-        given = ", ".join(f"given_{name}" for name in rows)
+        aliases = ", ".join(f"given_{name}" for name in rows)
         columns = ", ".join(f"{{{name}}}" for name in rows)
         values = ", ".join(f"%s::text[]::{kind}[]" for kind, _ in rows.values())
         changed = ", ".join(f"{{{name}}} = excluded.{{{name}}}" for name in rows if name != "id")
-        selected = given.replace("given_terms", "string_to_array(given_terms, ' ')")
+        selected = aliases.replace("given_terms", "string_to_array(given_terms, ' ')")
         self._connection.execute(
             self._table.sql(
-                f"INSERT INTO {{table}} ({columns}) SELECT {selected} FROM unnest({values}) AS given({given})"
+                f"INSERT INTO {{table}} ({columns}) SELECT {selected} FROM unnest({values}) AS given({aliases})"
                 f" ON CONFLICT ({{id}}) DO UPDATE SET {changed}"
             ),
             [column for _, column in rows.values()],
         )
 
-    def _storable(self, given: Passage) -> Passage:
+    def _storable(self, passage: Passage) -> Passage:
         """Without the character that PostgreSQL does not hold."""
-        if "\0" in f"{given.id}{given.text}{given.title}{''.join(map(str, chain(*given.metadata.items())))}":
+        if "\0" in f"{passage.id}{passage.text}{passage.title}{''.join(map(str, chain(*passage.metadata.items())))}":
             known = {
                 key.replace("\0", _LOST): one.replace("\0", _LOST) if isinstance(one, str) else one
-                for key, one in given.metadata.items()
+                for key, one in passage.metadata.items()
             }
-            passage_id, text, title = (one.replace("\0", _LOST) for one in (given.id, given.text, given.title))
-            given = Passage(passage_id, text, title, known)
-        return given.storable()
+            passage_id, text, title = (one.replace("\0", _LOST) for one in (passage.id, passage.text, passage.title))
+            passage = Passage(passage_id, text, title, known)
+        return passage.storable()
 
     def _standing(self, ids: Sequence[str]) -> Standing:
         query = self._table.sql("SELECT {id}, {text}, {title}, {origin}, {metadata} FROM {table} WHERE {id} = ANY(%s)")
@@ -157,7 +167,7 @@ def _lock(connection: psycopg.Connection[Any], table: Table) -> None:
         raise IndexUnavailable(busy(table.name)) from None
 
 
-def _prepare(connection: psycopg.Connection[Any], table: Table, encode: Encode, made: Mapping[str, str]) -> None:
+def _prepare(connection: psycopg.Connection[Any], table: Table, encode: Encode, encoder_notes: Mapping[str, str]) -> None:
     """Make what is not there yet; nothing of others is changed."""
     if not (table.title and table.words):
         raise InvalidSetting("title and words of a table that is built: got an empty name, expected names of columns.")
@@ -186,7 +196,7 @@ def _prepare(connection: psycopg.Connection[Any], table: Table, encode: Encode, 
     run("CREATE TABLE IF NOT EXISTS {sources} (key text PRIMARY KEY, entry text NOT NULL)")
     run("CREATE TABLE {notes} (name text PRIMARY KEY, value text NOT NULL)")
     with connection.cursor() as cursor:
-        cursor.executemany(table.sql("INSERT INTO {notes} VALUES (%s, %s)", **names), [("content", ""), *made.items()])
+        cursor.executemany(table.sql("INSERT INTO {notes} VALUES (%s, %s)", **names), [("content", ""), *encoder_notes.items()])
     if size := size_of(encode):
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         run(f"ALTER TABLE {{table}} ADD {{vectors}} vector({size:d}) NOT NULL")

@@ -67,7 +67,7 @@ class Place:
     noun: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
-        """Raises InvalidSetting, also where vectors are searched and nobody says what makes them of questions."""
+        """Raises InvalidSetting, also where vectors are searched and there is no encoder for questions."""
         for name in (self.noun, "id", "text"):
             if not getattr(self, name).strip(". "):
                 raise InvalidSetting(f"setting {name!r} of the index: got {getattr(self, name)!r}, expected a name.")
@@ -144,16 +144,16 @@ def _built(kind: type[T], values: Mapping[str, Any], what: str, source: str) -> 
 
 def check_weights(notes: Mapping[str, Any], name: str, encoder: str) -> None:
     """Raises IndexUnavailable where the vectors of the table ``name`` were made by other weights than ``encoder`` has now."""
-    made = str(notes.get("encoder", ""))
-    now = Encoding(encoder).fingerprint() if made else ""
-    if now and made != now:
+    stored = str(notes.get("encoder", ""))
+    current = Encoding(encoder).fingerprint() if stored else ""
+    if current and stored != current:
         raise IndexUnavailable(
-            f"the vectors of {name} were made by other weights than {encoder!r} has now (fingerprints {made[:12]} "
-            f"and {now[:12]}): they cannot be compared. Put the earlier weights back, or build another table."
+            f"the vectors of {name} were made by other weights than {encoder!r} has now (fingerprints {stored[:12]} "
+            f"and {current[:12]}): they cannot be compared. Put the earlier weights back, or build another table."
         )
 
 
-# Several servers asked side by side, and one ranking of what they find.
+# Searches on several servers side by side, and one ranking of their passages.
 
 _K = 60  # Cormack, Clarke and Buettcher (2009), section 2
 Results = Sequence[ScoredPassage]
@@ -192,7 +192,7 @@ class Merged(Narrows):
         if not query.strip() or k == 0:
             return ()
 
-        async def asked(part: Part) -> Results | IndexUnavailable:
+        async def answer(part: Part) -> Results | IndexUnavailable:
             try:
                 return await part.search(query, k, filters)
             except IndexUnavailable as error:
@@ -200,14 +200,14 @@ class Merged(Narrows):
                     raise
                 return error
 
-        outcomes = dict(zip([part.name for part in self._parts], await gather(*map(asked, self._parts)), strict=True))
+        outcomes = dict(zip([part.name for part in self._parts], await gather(*map(answer, self._parts)), strict=True))
         lacking = tuple((name, str(one)) for name, one in outcomes.items() if isinstance(one, IndexUnavailable))
-        found = {name: one for name, one in outcomes.items() if not isinstance(one, IndexUnavailable)}
-        if not found:
+        results = {name: one for name, one in outcomes.items() if not isinstance(one, IndexUnavailable)}
+        if not results:
             raise IndexUnavailable(f"no server of {self.name} answered: {lacking[0][1]}")
         if lacking:
             events.emit(events.Partial(self.name, len(self._parts), lacking))
-        return self._one(found, k)
+        return self._merge(results, k)
 
     async def keys(self) -> list[str]:
         async def keys(part: Part) -> Sequence[str]:
@@ -218,27 +218,27 @@ class Merged(Narrows):
                     raise
                 return ()
 
-        return sorted({key for found in await gather(*map(keys, self._parts)) for key in found})
+        return sorted({key for names in await gather(*map(keys, self._parts)) for key in names})
 
     async def aclose(self) -> None:
         await gather(*(part.aclose() for part in self._parts))
 
-    def _one(self, found: dict[str, Results], k: int) -> tuple[ScoredPassage, ...]:
+    def _merge(self, results: dict[str, Results], k: int) -> tuple[ScoredPassage, ...]:
         best: dict[str, tuple[ScoredPassage, str]] = {}
-        for server, passages in found.items():
-            for rank, one in enumerate(passages, 1):
-                scored = one if self._comparable else ScoredPassage(one.passage, 1 / (_K + rank))
-                held, where = best.setdefault(one.passage.id, (scored, server))
-                if held.passage != one.passage:
-                    raise _ambiguous(one.passage, where, server)
-                if held.score < scored.score:
-                    best[one.passage.id] = scored, server
-        return ranked((scored for scored, _ in best.values()), k)
+        for server, passages in results.items():
+            for rank, scored in enumerate(passages, 1):
+                entry = scored if self._comparable else ScoredPassage(scored.passage, 1 / (_K + rank))
+                held, where = best.setdefault(scored.passage.id, (entry, server))
+                if held.passage != scored.passage:
+                    raise _ambiguous(scored.passage, where, server)
+                if held.score < entry.score:
+                    best[scored.passage.id] = entry, server
+        return ranked((entry for entry, _ in best.values()), k)
 
 
-def _ambiguous(passage: Passage, one: str, other: str) -> InvalidSetting:
+def _ambiguous(passage: Passage, first: str, second: str) -> InvalidSetting:
     return InvalidSetting(
-        f"the passage id {passage.id!r:.60} has one text on {one} and another on {other}: an id names one passage. Give the "
+        f"the passage id {passage.id!r:.60} has one text on {first} and another on {second}: an id names one passage. Give the "
         'ids of each server a beginning of their own in the file that describes the index: prefix = "..." under [[servers]].'
     )
 
@@ -272,30 +272,30 @@ class ServerPart(Generic[S]):
 
 
 def searcher(
-    found: Sequence[P], name: str, check: Callable[[P], None], part: Callable[[P, Encoder | None], Part], alike: bool
+    places: Sequence[P], name: str, check: Callable[[P], None], part: Callable[[P, Encoder | None], Part], alike: bool
 ) -> Retriever:
-    """The retriever over all that is described in ``found``, after ``check`` of each; ``alike``: scores by words are of one
+    """The retriever over all that is described in ``places``, after ``check`` of each; ``alike``: scores by words are of one
     kind. Raises IndexUnavailable where they are not searched one way, ModelUnavailable, MissingDependency."""
-    ways = {one.by for one in found}
+    ways = {place.by for place in places}
     if len(ways) > 1:
         raise IndexUnavailable(f"{name}: got servers searched by {' and by '.join(sorted(ways))}, expected one way.")
-    for one in found:
-        check(one)
+    for place in places:
+        check(place)
     (way,) = ways
-    words = Merged([part(one, None) for one in found], name, alike) if way != "vectors" else None
+    words = Merged([part(place, None) for place in places], name, alike) if way != "vectors" else None
     if words and way == "words":
         return words
-    encode = {encoder: Encoding(encoder).questions() for encoder in {one.encoder for one in found}}
-    made = {
-        encoder: Batcher(in_batches(lambda queries, given=given: list(given(queries))), "encoder")  # type: ignore[misc]
-        for encoder, given in encode.items()
+    encoders = {encoder: Encoding(encoder).questions() for encoder in {place.encoder for place in places}}
+    batchers = {
+        encoder: Batcher(in_batches(lambda queries, encode=encode: list(encode(queries))), "encoder")  # type: ignore[misc]
+        for encoder, encode in encoders.items()
     }
-    comparable = len({(one.encoder, one.distance) for one in found}) == 1
-    vectors = Merged([part(one, made[one.encoder]) for one in found], name, comparable)
+    comparable = len({(place.encoder, place.distance) for place in places}) == 1
+    vectors = Merged([part(place, batchers[place.encoder]) for place in places], name, comparable)
     return Hybrid(words, vectors, name) if words else vectors
 
 
 def all_contents(contents: Iterable[str]) -> str:
-    """What changes with the content of any; empty where one of them does not tell."""
-    found = list(contents)
-    return "+".join(found) if all(found) else ""
+    """What changes with the content of any; empty where one of them is unknown."""
+    known = list(contents)
+    return "+".join(known) if all(known) else ""

@@ -37,18 +37,18 @@ _TYPES = ("text/html", "application/xhtml+xml")
 def pieces(url: str, seconds: float, allowed: Allowed) -> list[Passage]:
     """``url#1``, ``url#2`` ...; none where the page is not to be had, or no HTML."""
     try:
-        found = fetch(url, allowed=allowed, most=_PAGE_BYTES, seconds=seconds, headers={"Accept": ", ".join(_TYPES)})
+        response = fetch(url, allowed=allowed, most=_PAGE_BYTES, seconds=seconds, headers={"Accept": ", ".join(_TYPES)})
     except Unfetched:
         return []
     kind = Message()
-    kind["Content-Type"] = found.headers.get("content-type", "")
+    kind["Content-Type"] = response.headers.get("content-type", "")
     if (
-        found.status != 200
+        response.status != 200
         or kind.get_content_type() not in _TYPES
-        or found.headers.get("content-encoding", "identity") != "identity"
+        or response.headers.get("content-encoding", "identity") != "identity"
     ):
         return []
-    body = found.body
+    body = response.body
     if charset := kind.get_content_charset():
         with suppress(LookupError, ValueError):  # a name that nobody knows: the page's own declaration, or a guess
             body = body.decode(charset, "replace").encode()
@@ -115,10 +115,10 @@ class Server(Waits):
 def server(argument: str) -> Server:
     """Of an address, perhaps with settings behind a question mark, or of a TOML file. Raises InvalidInput, UnknownName and
     InvalidSetting."""
-    found = described(Server, argument, "searxng", _address)
-    if len(found) > 1:
-        raise InvalidSetting(f"index searxng:{argument}: got {len(found)} servers, expected one.")
-    return found[0]
+    servers = described(Server, argument, "searxng", _address)
+    if len(servers) > 1:
+        raise InvalidSetting(f"index searxng:{argument}: got {len(servers)} servers, expected one.")
+    return servers[0]
 
 
 def _address(argument: str) -> Mapping[str, Any]:
@@ -129,7 +129,7 @@ def _address(argument: str) -> Mapping[str, Any]:
 _LONGEST_QUERY = 500
 """Characters: what engines take, and a line of HTTP."""
 _MOST_BYTES = 8 << 20
-_PAGES_ASKED = 5
+_MOST_PAGES = 5
 """Of results, some twenty on each."""
 PAGES_READ = 5
 """Of those that results lead to, whatever is wanted of them, so that fewer passages are the first of more."""
@@ -154,25 +154,25 @@ class Searxng:
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         """Raises IndexUnavailable."""
         check_k(k)
-        asked = " ".join(encodable(query).split())[:_LONGEST_QUERY].strip()
-        if not asked or k == 0:
+        words = " ".join(encodable(query).split())[:_LONGEST_QUERY].strip()
+        if not words or k == 0:
             return ()
         if self._server.pages:
-            return await self._read(asked, (await self._results(asked, 1))[:PAGES_READ], k)
-        return tuple(ScoredPassage(one, 1 / rank) for rank, one in enumerate((await self._results(asked, k))[:k], 1))
+            return await self._read(words, (await self._results(words, 1))[:PAGES_READ], k)
+        return tuple(ScoredPassage(one, 1 / rank) for rank, one in enumerate((await self._results(words, k))[:k], 1))
 
     async def aclose(self) -> None:
         """Each request has a connection of its own."""
 
     async def _results(self, query: str, k: int) -> list[Passage]:
-        found: dict[str, Passage] = {}
-        for number in range(1, _PAGES_ASKED + 1):
+        results: dict[str, Passage] = {}
+        for number in range(1, _MOST_PAGES + 1):
             page = await self._patience.persist(lambda number=number: self._try(query, number))  # type: ignore[misc]
-            new = {one.id: one for one in page if one.id not in found}
-            found |= new
-            if len(found) >= k or not new:
+            new = {one.id: one for one in page if one.id not in results}
+            results |= new
+            if len(results) >= k or not new:
                 break
-        return [*found.values()]
+        return [*results.values()]
 
     async def _try(self, query: str, number: int) -> list[Passage]:
         parameters = self._server.parameters | {"q": query, "pageno": str(number)}
@@ -180,7 +180,7 @@ class Searxng:
         async with self._room:
             self._patience.check()
             try:
-                found = await asyncio.to_thread(
+                response = await asyncio.to_thread(
                     fetch,
                     url,
                     allowed=anywhere,
@@ -191,10 +191,10 @@ class Searxng:
                 )
             except Unfetched as error:
                 raise (Unreached if isinstance(error, Unconnected) else Passing)(str(error)) from None
-        if found.status != 200:
-            raise self._refusal(found.status, found.headers)
+        if response.status != 200:
+            raise self._refusal(response.status, response.headers)
         try:
-            return _passages(json.loads(found.body), first=number == 1)
+            return _passages(json.loads(response.body), first=number == 1)
         except MALFORMED:
             raise IndexUnavailable(
                 f"{self.name} did not answer in SearXNG's JSON. Expected the address of a SearXNG server, as "
@@ -219,8 +219,8 @@ class Searxng:
     async def _read(self, query: str, results: Sequence[Passage], k: int) -> tuple[ScoredPassage, ...]:
         """The pieces that fit the query best, of all pages; of a page that is not to be had, its result's text."""
         read = await gather(*(self._page(one) for one in results))
-        found = [piece for pieces_of_one in read for piece in pieces_of_one]
-        best = await asyncio.to_thread(lambda: BM25Index.in_memory(found, self.name).search_blocking(query, k))
+        pieces = [piece for page in read for piece in page]
+        best = await asyncio.to_thread(lambda: BM25Index.in_memory(pieces, self.name).search_blocking(query, k))
         return best or tuple(ScoredPassage(one, 1 / rank) for rank, one in enumerate(results[:k], 1))
 
     async def _page(self, result: Passage) -> list[Passage]:
@@ -229,16 +229,16 @@ class Searxng:
         return got or [result]
 
 
-def _passages(said: Any, first: bool) -> list[Passage]:
+def _passages(answer: Any, first: bool) -> list[Passage]:
     """Raises what MALFORMED names, or Passing where engines failed and none found anything."""
-    boxes = [(one.get("id"), one.get("infobox"), one.get("content")) for one in said.get("infoboxes", ()) if first]
-    rows = [(one.get("url"), one.get("title"), one.get("content")) for one in said["results"]]
-    found = [Passage(url, text or "", title or "") for url, title, text in boxes + rows if url and (text or title)]
-    if not all(isinstance(part, str) for one in found for part in (one.id, one.text, one.title)):
+    boxes = [(one.get("id"), one.get("infobox"), one.get("content")) for one in answer.get("infoboxes", ()) if first]
+    rows = [(one.get("url"), one.get("title"), one.get("content")) for one in answer["results"]]
+    passages = [Passage(url, text or "", title or "") for url, title, text in boxes + rows if url and (text or title)]
+    if not all(isinstance(part, str) for one in passages for part in (one.id, one.text, one.title)):
         raise ValueError("texts expected")
-    if not found and (silent := said.get("unresponsive_engines")):
+    if not passages and (silent := answer.get("unresponsive_engines")):
         raise Passing(f"no engine behind it answered: {', '.join(' '.join(map(str, one)) for one in silent):.200}")
-    return found
+    return passages
 
 
 def opened(argument: str) -> Searxng:

@@ -47,14 +47,14 @@ class Response:
 
 def is_public(address: str) -> bool:
     """Whether an IP address is one of the internet: not private, of this machine, of this link, or anything like it."""
-    found = ip_address(address.partition("%")[0])
-    if isinstance(found, IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour
-        if found in _TRANSLATED:
-            inner = ip_address(int(found) & 0xFFFFFFFF)  # type: ignore[assignment]
+    parsed = ip_address(address.partition("%")[0])
+    if isinstance(parsed, IPv6Address):
+        inner = parsed.ipv4_mapped or parsed.sixtofour
+        if parsed in _TRANSLATED:
+            inner = ip_address(int(parsed) & 0xFFFFFFFF)  # type: ignore[assignment]
         if inner is not None:
             return is_public(str(inner))
-    return found.is_global and not found.is_multicast and not found.is_reserved
+    return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved
 
 
 def anywhere(address: str) -> bool:  # noqa: ARG001
@@ -79,10 +79,10 @@ def fetch(
     time, or a failed connection."""
     end = time.monotonic() + seconds
     for _ in range(redirects + 1):
-        found = _once(url, allowed, most, end, (method, body, headers or {}), certificates)
-        place = found.headers.get("location", "")
-        if found.status not in _MOVED or not place or not redirects:
-            return found
+        response = _once(url, allowed, most, end, (method, body, headers or {}), certificates)
+        place = response.headers.get("location", "")
+        if response.status not in _MOVED or not place or not redirects:
+            return response
         url = urljoin(url, place)
     raise Unfetched("it redirects again and again")
 
@@ -92,10 +92,10 @@ def _once(
     allowed: Allowed,
     most: int,
     end: float,
-    asked: tuple[str, bytes | None, Mapping[str, str]],
+    request: tuple[str, bytes | None, Mapping[str, str]],
     certificates: str | None,
 ) -> Response:
-    method, content, headers = asked
+    method, content, headers = request
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port or (443 if parts.scheme == "https" else 80)
@@ -103,8 +103,8 @@ def _once(
             raise Unfetched("it is no address of http or https")
         target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_SAFE)
         secure = ssl.create_default_context(cafile=certificates) if parts.scheme == "https" else None
-        connection = _Connection(host, port, secure, _checked(host, port, allowed), _left(end))
-        watch = threading.Timer(_left(end), connection.cut)  # for a server that sends a byte now and then
+        connection = _Connection(host, port, secure, _checked(host, port, allowed), _seconds_left(end))
+        watch = threading.Timer(_seconds_left(end), connection.cut)  # for a server that sends a byte now and then
         watch.daemon = True
         watch.start()
         try:
@@ -115,7 +115,7 @@ def _once(
                     body += piece
                     if len(body) > most:
                         raise Unfetched(f"it has more than {most:,} bytes")
-                _left(end)  # a connection that was cut looks as one that has ended
+                _seconds_left(end)  # a connection that was cut looks as one that has ended
                 if response.length:
                     raise Unfetched(f"it ended {response.length:,} bytes early")
                 got = {name.lower(): value for name, value in response.getheaders()}
@@ -132,18 +132,18 @@ def _once(
         raise Unfetched("no answer in time" if late else f"{type(error).__name__}: {error!s:.200}") from None
 
 
-def _left(end: float) -> float:
-    if (left := end - time.monotonic()) <= 0:
+def _seconds_left(end: float) -> float:
+    if (seconds := end - time.monotonic()) <= 0:
         raise TimeoutError
-    return left
+    return seconds
 
 
 def _checked(host: str, port: int, allowed: Allowed) -> str:
     """The first address of a name; all must be allowed."""
-    found = [str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    if not found or not all(map(allowed, found)):
+    addresses = [str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not addresses or not all(map(allowed, addresses)):
         raise Unfetched(f"{host} leads to an address that is not of the internet")
-    return found[0]
+    return addresses[0]
 
 
 class _Connection(http.client.HTTPConnection):

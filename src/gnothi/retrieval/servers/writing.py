@@ -32,7 +32,7 @@ class ServerWriter(ABC):
         self.covered: Counter[tuple[str, str]] = Counter()
 
     def put_all(self, passages: Written) -> list[Put]:
-        ours = [(self._storable(given), origin) for given, origin in passages]
+        ours = [(self._storable(one), origin) for one, origin in passages]
         standing = self._standing([passage.id for passage, _ in ours])
         outcomes: list[Put] = []
         written: Standing = {}  # an id may come twice
@@ -51,8 +51,8 @@ class ServerWriter(ABC):
             self._write(written)
         return outcomes
 
-    def _storable(self, given: Passage) -> Passage:
-        return given.storable()
+    def _storable(self, passage: Passage) -> Passage:
+        return passage.storable()
 
     @abstractmethod
     def _standing(self, ids: Sequence[str]) -> Standing:
@@ -77,14 +77,14 @@ class NotedLedger(Ledger):
         self.notes, self.note = {"begun": [], "lost": [], **notes}, note
         self.recover(self.notes["begun"], self.notes["lost"])
 
-    def tell(self, **changes: Any) -> None:
+    def update_notes(self, **changes: Any) -> None:
         self.note(**changes)
         self.notes |= changes
 
     def save(self) -> None:
         super().save()
         if self.notes["begun"] != self.orphans or self.notes["lost"]:
-            self.tell(begun=self.orphans, lost=[])
+            self.update_notes(begun=self.orphans, lost=[])
 
 
 class NotedWriter(ServerWriter):
@@ -96,22 +96,22 @@ class NotedWriter(ServerWriter):
         self._ledger = ledger
         self._begun: set[str] = set()
 
-    def _tell(self, complete: bool) -> None:
+    def _note_state(self, complete: bool) -> None:
         begun = sorted({*self._begun, *self._ledger.orphans})
-        self._ledger.tell(content=self._content, complete=complete, begun=begun, lost=sorted(self._lost))
+        self._ledger.update_notes(content=self._content, complete=complete, begun=begun, lost=sorted(self._lost))
 
 
 P = TypeVar("P", bound=Place)
 
 
-def only(found: Sequence[P], spec: str, where: str) -> P:
+def only(places: Sequence[P], spec: str, where: str) -> P:
     """The one place that a build writes to. Raises InvalidSetting for several, and for one whose ids get a prefix."""
-    if len(found) != 1 or found[0].prefix:
+    if len(places) != 1 or places[0].prefix:
         raise InvalidSetting(
-            f"{spec}: got {len(found)} {where}s, prefix {found[0].prefix!r}; expected one {where} without a prefix: a "
-            f"build writes to one {found[0].noun}. Build one after the other, each by an address of its own."
+            f"{spec}: got {len(places)} {where}s, prefix {places[0].prefix!r}; expected one {where} without a prefix: a "
+            f"build writes to one {places[0].noun}. Build one after the other, each by an address of its own."
         )
-    return found[0]
+    return places[0]
 
 
 def encoded_by(place: Place) -> tuple[Encode, dict[str, str]]:

@@ -87,47 +87,47 @@ def require_both(labels: Mask, what: str) -> None:
 def fit_states(views: Mapping[View, Floats], labels: Mask) -> StateFit:
     """Of features by view, each of shape (n, d): the view and ridge of least log loss by cross-validation, fitted on all."""
     fold = folds_of(labels, INNER_FOLDS)
-    found: dict[View, tuple[float, float]] = {}
+    losses: dict[View, tuple[float, float]] = {}
     for view, features in views.items():
-        told = np.empty((len(RIDGES), len(labels)))
+        predictions = np.empty((len(RIDGES), len(labels)))
         for held in range(INNER_FOLDS):
             train = fold != held
             for place, regression in enumerate(fit_path(features[train], labels[train], RIDGES, _ROUGHLY)):
-                told[place, ~train] = regression(features[~train])
-        found[view] = min((log_loss(row, labels), ridge) for row, ridge in zip(told, RIDGES, strict=True))
-    view = min(found, key=lambda one: found[one])
-    ridge = found[view][1]
+                predictions[place, ~train] = regression(features[~train])
+        losses[view] = min((log_loss(row, labels), ridge) for row, ridge in zip(predictions, RIDGES, strict=True))
+    view = min(losses, key=lambda one: losses[one])
+    ridge = losses[view][1]
     (regression,) = fit_path(views[view], labels, [ridge])
-    return StateFit(view, ridge, regression, {one: loss for one, (loss, _) in found.items()})
+    return StateFit(view, ridge, regression, {one: loss for one, (loss, _) in losses.items()})
 
 
 def fit_wording(texts: Sequence[str], labels: Mask) -> WordFit:
     """As ``fit_states``, of the questions' words."""
     fold = folds_of(labels, INNER_FOLDS)
-    told = np.empty((len(STRENGTHS), len(labels)))
+    predictions = np.empty((len(STRENGTHS), len(labels)))
     for held in range(INNER_FOLDS):
         train, rest = np.flatnonzero(fold != held).tolist(), np.flatnonzero(fold == held).tolist()
         for place, strength in enumerate(STRENGTHS):
-            told[place, rest] = _words([texts[row] for row in train], labels[train], strength)([texts[row] for row in rest])[
-                :, 1
-            ]
-    _, strength = min((log_loss(row, labels), strength) for row, strength in zip(told, STRENGTHS, strict=True))
+            predictions[place, rest] = _words([texts[row] for row in train], labels[train], strength)(
+                [texts[row] for row in rest]
+            )[:, 1]
+    _, strength = min((log_loss(row, labels), strength) for row, strength in zip(predictions, STRENGTHS, strict=True))
     return WordFit(strength, _words(texts, labels, strength))
 
 
 def held_out(labels: Mask, fit: Callable[[Rows], Callable[[Rows], Floats]]) -> Floats:
-    """What each example is told by a fit that has not seen it: ``fit`` takes rows and gives what tells of others."""
+    """Predictions for each example by a fit that has not seen it: ``fit`` takes rows and gives what predicts others."""
     fold = folds_of(labels, seed=1)
-    told = np.empty(len(labels))
+    predictions = np.empty(len(labels))
     for held in range(FOLDS):
         rest = np.flatnonzero(fold == held)
-        told[rest] = fit(np.flatnonzero(fold != held))(rest)
-    return told
+        predictions[rest] = fit(np.flatnonzero(fold != held))(rest)
+    return predictions
 
 
-def log_loss(told: Floats, labels: Mask) -> float:
-    """Mean -ln of what was told for what is so, in nats."""
-    return float(-np.log(np.clip(np.where(labels, told, 1 - told), 1e-12, None)).mean())
+def log_loss(predictions: Floats, labels: Mask) -> float:
+    """Mean -ln of the predicted probability of the label, in nats."""
+    return float(-np.log(np.clip(np.where(labels, predictions, 1 - predictions), 1e-12, None)).mean())
 
 
 def _words(texts: Sequence[str], labels: Mask, strength: float) -> WordClassifier:

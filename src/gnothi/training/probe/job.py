@@ -155,10 +155,14 @@ def _spec(view: View) -> StateSpec:
 
 def _beyond_draft(events: Sequence[Event], prompt: Prompt) -> list[Event]:
     draft = next(
-        (one for one in events if isinstance(one, ModelCall) and (one.operation, one.task) == ("generate", prompt.task.name)),
+        (
+            event
+            for event in events
+            if isinstance(event, ModelCall) and (event.operation, event.task) == ("generate", prompt.task.name)
+        ),
         None,
     )
-    return [one for one in events if one is not draft]
+    return [event for event in events if event is not draft]
 
 
 def _tokens(events: Sequence[Event], share: int) -> dict[str, float]:
@@ -219,9 +223,9 @@ class Findings(Collecting):
             **learnt.about,
         }
         probe = FittedProbe(learnt.words, about=about)
-        if (found := learnt.states) is not None:
-            task = TASKS[found.view.prompt]
-            probe = FittedProbe(learnt.words, (_spec(found.view),), task, found.regression, about)
+        if (fit := learnt.states) is not None:
+            task = TASKS[fit.view.prompt]
+            probe = FittedProbe(learnt.words, (_spec(fit.view),), task, fit.regression, about)
         write_probe(self.out, probe)
         return about
 
@@ -244,14 +248,14 @@ def learn(lines: Sequence[Line], settings: ProbeSettings) -> Learnt:
     Raises InvalidInput where too few questions were answered rightly, or wrongly."""
     wrong = np.array([line["wrong"] for line in lines], dtype=bool)
     require_both(wrong, "answered wrongly")
-    told = np.array([np.inf if line["uncertainty"] is None else line["uncertainty"] for line in lines])
+    uncertainties = np.array([np.inf if line["uncertainty"] is None else line["uncertainty"] for line in lines])
     texts = [line["question"] for line in lines]
     views = {_view(key): np.array([_unpacked(line["states"][key]) for line in lines]) for key in lines[0]["states"]}
     uncertain = settings.target == "uncertainty"
 
     def labels(rows: Rows) -> Mask:
-        """What is to be told of these questions, judged by them alone."""
-        return told[rows] > best_split(told[rows]) if uncertain else wrong[rows]
+        """The labels of these questions, judged by them alone."""
+        return uncertainties[rows] > best_split(uncertainties[rows]) if uncertain else wrong[rows]
 
     def by_states(rows: Rows) -> Callable[[Rows], Floats]:
         fitted = fit_states({view: features[rows] for view, features in views.items()}, labels(rows))
@@ -267,14 +271,14 @@ def learn(lines: Sequence[Line], settings: ProbeSettings) -> Learnt:
     scores: dict[str, Floats] = {"probe": held_out(target, by_states)} if views else {}
     scores["question"] = held_out(target, by_words)
     if settings.measured:
-        scores[settings.measured] = told
+        scores[settings.measured] = uncertainties
     states = fit_states(views, target) if views else None
     words = fit_wording(texts, target)
     chosen: dict[str, Any] = {"question": {"strength": words.strength}}
     if states is not None:
         losses = {_key(view): significant(loss) for view, loss in sorted(states.losses.items(), key=lambda item: item[1])}
         chosen["probe"] = {"view": _key(states.view), "ridge": significant(states.ridge), "log_losses": losses}
-    signal = {"signal": settings.measured, "split": significant(best_split(told))} if uncertain else {}
+    signal = {"signal": settings.measured, "split": significant(best_split(uncertainties))} if uncertain else {}
     about = {
         "target": {"name": settings.target, **signal},
         "chosen": chosen,
@@ -326,30 +330,30 @@ class TrainableProbe(Trainable[Findings]):
     def conclude(self, collecting: Findings, watch: Watch) -> Trained:
         with watch.waiting("fitting ..."):
             data = {"name": self.label, "fingerprint": collecting.config["dataset.fingerprint"]}
-            made = collecting.finish(self.settings, {"model": asdict(identify(self.job.model)), "data": data})
+            figures = collecting.finish(self.settings, {"model": asdict(identify(self.job.model)), "data": data})
         if failed := collecting.why_failed():
             watch.warn(f"{failed} {AGAIN}")
-        if "probe" not in made["chosen"]:
+        if "probe" not in figures["chosen"]:
             watch.warn("the model shows no hidden states, so there is nothing to probe: only the signal question was learnt.")
-        return Trained(self.job.out, made["failures"], made)
+        return Trained(self.job.out, figures["failures"], figures)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
-        made = trained.figures
-        target, chosen = made["target"], made["chosen"].get("probe")
-        told = "wrong answers" if target["name"] == "correctness" else f"{target['signal']} above {target['split']:g}"
+        figures = trained.figures
+        target, chosen = figures["target"], figures["chosen"].get("probe")
+        target_name = "wrong answers" if target["name"] == "correctness" else f"{target['signal']} above {target['split']:g}"
         rows = [
-            ("questions", f"{made['questions']:,}{failures(trained)}: {made['wrong']:,} answered wrongly from memory"),
-            ("learnt", told),
+            ("questions", f"{figures['questions']:,}{failures(trained)}: {figures['wrong']:,} answered wrongly from memory"),
+            ("learnt", target_name),
         ]
         if chosen is not None:
             prompt, layer, site = chosen["view"].split()
             rows.append(("reads", f"the last state of the prompt {prompt!r}, layer {layer}, {site}; ridge {chosen['ridge']:g}"))
-        about = f"AUROC for wrong answers ({made['folds']} folds), threshold; tokens beyond the answer, read + written:"
+        about = f"AUROC for wrong answers ({figures['folds']} folds), threshold; tokens beyond the answer, read + written:"
         rows.append(("held out", about))
-        for name, figures in made["held_out"].items():
-            cost = made["cost"][name]
+        for name, method_figures in figures["held_out"].items():
+            cost = figures["cost"][name]
             tokens = f"{cost['prompt_tokens']:.1f} + {cost['generated_tokens']:.1f}"
-            rows.append((f"  {name}", f"{_area(figures)}, {figures['threshold']:.3g}; {tokens}"))
+            rows.append((f"  {name}", f"{_area(method_figures)}, {method_figures['threshold']:.3g}; {tokens}"))
         return rows
 
 

@@ -37,7 +37,7 @@ class TrainableReader(Staged[Material, Example]):
 
     def __init__(self, job: Job, method: str = ALWAYS) -> None:
         method = methods.spec(method).name
-        self.settings, asking = _settings(job.given, method)
+        self.settings, asking = _settings(job.typed_settings, method)
         super().__init__(job)
         self.origin = job.origin(self.plan)
         check(self.settings, self.origin)
@@ -70,32 +70,32 @@ class TrainableReader(Staged[Material, Example]):
         passages = sum(len(example.prompt.passages) for example in examples)
         return examples, {"questions": len(examples), "passages": passages / len(examples)}
 
-    def train(self, found: Sequence[Example], watch: Watch) -> dict[str, Any]:
-        return stages.train(self.job.out, self.origin, found, self.settings, self.by, watch)
+    def train(self, examples: Sequence[Example], watch: Watch) -> dict[str, Any]:
+        return stages.train(self.job.out, self.origin, examples, self.settings, self.by, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
-        made = trained.figures
+        figures = trained.figures
         rows = [
-            ("questions", f"{made['questions']:,}{failures(trained)}"),
-            ("prompts", f"{self.folder}: {made['passages']:.1f} passages each, by {self.method.name}"),
+            ("questions", f"{figures['questions']:,}{failures(trained)}"),
+            ("prompts", f"{self.folder}: {figures['passages']:.1f} passages each, by {self.method.name}"),
         ]
-        if done := made.get("training"):
+        if done := figures.get("training"):
             too_long = done["questions"]["too_long"]
             left_out = f", {too_long} left out, longer than the model can read" if too_long else ""
             rows += changes(done, {"right answers": "validation_accuracy", "loss": "validation_loss"}, left_out)
         return rows
 
 
-def _settings(given: Settings, method: str) -> tuple[ReaderTraining, Settings]:
+def _settings(settings: Settings, method: str) -> tuple[ReaderTraining, Settings]:
     """The training's settings, and the others. A method that can reason does not, unless told to: there are no chains of
     thought to learn from. Raises UnknownName or InvalidSetting."""
     require_prompts(method)
-    check_sections(given, [method])
+    check_sections(settings, [method])
     known, of_method = config.settings_of(ReaderTraining), methods.spec(method).settings
-    plain = given.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
+    plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
     check_keys(plain, [method], known)
     own = {key: value for key, value in plain.items() if key in known}
-    others = {key: value for key, value in given.given.items() if key not in own}
+    others = {key: value for key, value in settings.given.items() if key not in own}
     if "reason" in of_method and not {"reason", f"{method}.reason"} & others.keys():
         others["reason"] = Given(False, "gnothi train reader")
     return config.build(ReaderTraining, own, "train reader"), Settings(others)

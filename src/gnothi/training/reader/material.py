@@ -99,14 +99,14 @@ def _read(line: Line) -> Prompt:
     return Prompt(task, line["question"], passages, tuple(line["choices"]))
 
 
-def _task(given: Mapping[str, Any]) -> Task:
-    shown = tuple(
+def _task(record: Mapping[str, Any]) -> Task:
+    demonstrations = tuple(
         Demonstration(
-            one["question"],
-            one["answer"],
-            tuple(Passage(**passage) for passage in one["passages"]),
-            tuple(one["choices"]),
+            demonstration["question"],
+            demonstration["answer"],
+            tuple(Passage(**passage) for passage in demonstration["passages"]),
+            tuple(demonstration["choices"]),
         )
-        for one in given["demonstrations"]
+        for demonstration in record["demonstrations"]
     )
-    return Task(given["name"], given["instruction"], shown, given["answer_label"], given.get("form", ""))
+    return Task(record["name"], record["instruction"], demonstrations, record["answer_label"], record.get("form", ""))

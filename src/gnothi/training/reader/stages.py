@@ -28,7 +28,7 @@ from gnothi.session.watch import SILENT, Watch
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning, processes
 from gnothi.training.adapter import Kind, Tuning, adapted, merged, restore
-from gnothi.training.curve import BLUE, GREEN, Curve, Kept, Panel
+from gnothi.training.curve import BLUE, GREEN, Curve, Panel, TrackedFigures
 from gnothi.training.finetuning import Origin, split
 from gnothi.training.reader.material import Example
 from gnothi.types import ContinuationScore, Decoding
@@ -43,14 +43,14 @@ async def assess(
     """For each example, whether the answer is right (1 or 0), and the loss: the mean negative log-probability (nats) of the
     gold answer's tokens. Right is the likeliest choice, or where there are none an exact match of what is generated."""
     pending = iter(enumerate(examples))
-    found: dict[int, tuple[float, float]] = {}
+    results: dict[int, tuple[float, float]] = {}
 
     async def work() -> None:
         for place, example in pending:
-            found[place] = await _assess(model, example, by, max_tokens)
+            results[place] = await _assess(model, example, by, max_tokens)
 
     await gather(*(work() for _ in range(min(CONCURRENCY, len(examples)))))
-    ordered = [found[place] for place in range(len(examples))]
+    ordered = [results[place] for place in range(len(examples))]
     return [right for right, _ in ordered], [loss for _, loss in ordered]
 
 
@@ -105,7 +105,7 @@ class ReaderTraining(Tuning):
 Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with ``loss``, ``grad_norm`` and ``learning_rate`` of a training step, or with
 ``validation_accuracy``, ``validation_loss`` and ``score``, the one of them that the best checkpoint is chosen by."""
-KEPT = Kept(
+TRACKED = TrackedFigures(
     "score",
     ("loss", "grad_norm", "learning_rate"),
     ("validation_accuracy", "validation_loss", "score"),
@@ -189,7 +189,7 @@ def _curve(
         score = accuracy if settings.criterion == "accuracy" else -loss
         return {"validation_accuracy": accuracy, "validation_loss": loss, "score": score}
 
-    curve = Curve(out, KEPT, settings.patience, watch)
+    curve = Curve(out, TRACKED, settings.patience, watch)
     trainer = make_trainer(model, format.tokenizer, rows, settings, out, validate, [curve.listener()])
     curve.run(trainer, settings.in_all(len(rows)), processes.leads())
     return curve
@@ -231,13 +231,13 @@ class Format:
     def _row(self, example: Example) -> tuple[list[int], list[int]]:
         text = self.renderer.render(example.prompt)
         (prompt,) = self.encoder.encode([text])
-        (said,) = self.encoder.continuations(text, prompt, [example.target])
-        said = [*said, self.tokenizer.eos_token_id]
+        (target,) = self.encoder.continuations(text, prompt, [example.target])
+        target = [*target, self.tokenizer.eos_token_id]
         if self.apart:
             from gnothi.models.engine.encoder_decoder import closing_tokens, starting_tokens
 
-            return [*prompt, *closing_tokens(self.tokenizer)], [*starting_tokens(self.model)[1:], *said]
-        return [*prompt, *said], [-100] * len(prompt) + said
+            return [*prompt, *closing_tokens(self.tokenizer)], [*starting_tokens(self.model)[1:], *target]
+        return [*prompt, *target], [-100] * len(prompt) + target
 
 
 async def _ask(

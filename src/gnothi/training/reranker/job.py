@@ -62,28 +62,28 @@ class TrainableReranker(Staged[CollectingPairs, Example]):
         return partial(_pairing, graph=self.graph, settings=self.settings.pairs)
 
     def gather(self, collecting: CollectingPairs) -> tuple[Sequence[Example], dict[str, Any]]:
-        found = collecting.finish()
+        examples = collecting.finish()
         candidates = sorted(line["candidates"] for line in collecting.in_order() if "candidates" in line)
-        return found, {
+        return examples, {
             "questions": len(collecting.questions),
-            "usable": len(found),
+            "usable": len(examples),
             "candidates": candidates[len(candidates) // 2],
-            "positives": sum(len(one.positive) for one in found),
-            "negatives": sum(len(one.negative) for one in found),
+            "positives": sum(len(one.positive) for one in examples),
+            "negatives": sum(len(one.negative) for one in examples),
         }
 
-    def train(self, found: Sequence[Example], watch: Watch) -> dict[str, Any]:
-        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, found, self.settings, watch)
+    def train(self, examples: Sequence[Example], watch: Watch) -> dict[str, Any]:
+        return stages.train(self.job.out, lambda: _loaded(self.base), self.base, examples, self.settings, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
-        made = trained.figures
-        usable = f"{made['usable']:,} with facts that lead to the gold choice"
+        figures = trained.figures
+        usable = f"{figures['usable']:,} with facts that lead to the gold choice"
         rows = [
-            ("questions", f"{made['questions']:,}{failures(trained)}; {usable}"),
-            ("candidates", f"{made['candidates']:,} facts a question (median)"),
-            ("pairs", f"{made['positives']:,} positives, {made['negatives']:,} negatives in {self.folder}"),
+            ("questions", f"{figures['questions']:,}{failures(trained)}; {usable}"),
+            ("candidates", f"{figures['candidates']:,} facts a question (median)"),
+            ("pairs", f"{figures['positives']:,} positives, {figures['negatives']:,} negatives in {self.folder}"),
         ]
-        if done := made.get("training"):
+        if done := figures.get("training"):
             rows += changes(done, {"average precision": "average_precision", "a positive first": "first"})
         return rows
 

@@ -80,7 +80,7 @@ class Concepts:
     """Nodes that a question names, that the gold choice and the wrong choices name, and that the model's knowledge of the
     question's nodes names."""
 
-    asked: frozenset[str]
+    question: frozenset[str]
     gold: frozenset[str]
     wrong: frozenset[str]
     known: frozenset[str] = frozenset()
@@ -104,44 +104,46 @@ def labelled(facts: Sequence[Fact], concepts: Concepts) -> Labels:
     choice before the question."""
     gold = concepts.gold
     wrong = concepts.wrong - gold
-    asked = concepts.asked - gold - wrong
+    question = concepts.question - gold - wrong
     known = concepts.known - gold - wrong
-    named = asked | gold | wrong
-    positive = linking(facts, asked, gold, named) | joining(facts, known, gold)
-    linked = (linking(facts, asked, wrong, named) | joining(facts, known, wrong)) - positive
-    said = {fact.relation for fact in positive}
+    named = question | gold | wrong
+    positive = linking(facts, question, gold, named) | joining(facts, known, gold)
+    linked = (linking(facts, question, wrong, named) | joining(facts, known, wrong)) - positive
+    relations = {fact.relation for fact in positive}
     around = named | known | {node for fact in positive for node in (fact.head, fact.tail)}
     groups: dict[str, list[Fact]] = {name: [] for name in ("positive", "linked", "alike", "near", "others")}
     for fact in facts:
         if fact in positive or fact in linked:
             groups["positive" if fact in positive else "linked"].append(fact)
-        elif fact.relation in said:
+        elif fact.relation in relations:
             groups["alike"].append(fact)
         else:
             groups["near" if fact.head in around or fact.tail in around else "others"].append(fact)
-    return Labels(**{name: tuple(found) for name, found in groups.items()})
+    return Labels(**{name: tuple(members) for name, members in groups.items()})
 
 
-def joining(facts: Sequence[Fact], one: Collection[str], other: Collection[str]) -> set[Fact]:
-    """Facts between a node of ``one`` and a node of ``other``."""
-    return {fact for fact in facts if (fact.head in one and fact.tail in other) or (fact.head in other and fact.tail in one)}
+def joining(facts: Sequence[Fact], first: Collection[str], second: Collection[str]) -> set[Fact]:
+    """Facts between a node of ``first`` and a node of ``second``."""
+    return {
+        fact for fact in facts if (fact.head in first and fact.tail in second) or (fact.head in second and fact.tail in first)
+    }
 
 
-def linking(facts: Sequence[Fact], one: Collection[str], other: Collection[str], named: Collection[str]) -> set[Fact]:
+def linking(facts: Sequence[Fact], first: Collection[str], second: Collection[str], named: Collection[str]) -> set[Fact]:
     """Facts that join the two groups, by themselves or two of them through a node that is not ``named``."""
-    between = [_across(facts, group) for group in (one, other)]
+    between = [_across(facts, group) for group in (first, second)]
     middle = (between[0].keys() & between[1].keys()) - set(named)
-    return joining(facts, one, other).union(*(between[0][node] | between[1][node] for node in middle))
+    return joining(facts, first, second).union(*(between[0][node] | between[1][node] for node in middle))
 
 
 def _across(facts: Sequence[Fact], group: Collection[str]) -> dict[str, set[Fact]]:
     """node → the facts that join it to the group."""
-    found: dict[str, set[Fact]] = {}
+    facts_by_node: dict[str, set[Fact]] = {}
     for fact in facts:
         for near, far in ((fact.head, fact.tail), (fact.tail, fact.head)):
             if near in group:
-                found.setdefault(far, set()).add(fact)
-    return found
+                facts_by_node.setdefault(far, set()).add(fact)
+    return facts_by_node
 
 
 def drawn(facts: Sequence[Fact], count: int, rng: random.Random) -> list[str]:
@@ -219,10 +221,12 @@ async def _concepts(
     question: Question, about: Sequence[Subject], internal: Sequence[Passage], graph: KnowledgeGraph
 ) -> Concepts:
     wrong = [choice for choice in question.choices if choice not in question.answers]
-    asked, gold, others = await gather(_nodes(graph, [question.text]), _nodes(graph, question.answers), _nodes(graph, wrong))
-    names = {one.name for one in about if one.node in asked}
+    in_question, gold, others = await gather(
+        _nodes(graph, [question.text]), _nodes(graph, question.answers), _nodes(graph, wrong)
+    )
+    names = {one.name for one in about if one.node in in_question}
     known = await _nodes(graph, [passage.text for passage in internal if passage.title in names])
-    return Concepts(asked, gold, others, known)
+    return Concepts(in_question, gold, others, known)
 
 
 async def _nodes(graph: KnowledgeGraph, texts: Sequence[str]) -> frozenset[str]:

@@ -19,7 +19,7 @@ from gnothi.models.engine.loading import no_progress_bars
 from gnothi.retrieval.rerank import CrossEncoderReranker
 from gnothi.session.watch import SILENT, Watch
 from gnothi.training import finetuning, processes
-from gnothi.training.curve import BLUE, GREEN, Curve, Kept, Panel
+from gnothi.training.curve import BLUE, GREEN, Curve, Panel, TrackedFigures
 from gnothi.training.finetuning import split
 from gnothi.training.reranker.pairs import Example, TrainingSettings
 
@@ -53,8 +53,8 @@ def pair_loss(model: Any) -> Any:
             scores: dict[int, Any] = {}
             for size in sorted({len(rows) for rows in groups}):
                 alike = [rows for rows in groups if len(rows) == size]
-                given = reading.logits([(queries[rows[0]], [texts[row] for row in rows]) for rows in alike])
-                scores.update(zip((row for rows in alike for row in rows), given, strict=True))
+                scored = reading.logits([(queries[rows[0]], [texts[row] for row in rows]) for rows in alike])
+                scores.update(zip((row for rows in alike for row in rows), scored, strict=True))
             logits = torch.stack([scores[row] for row in range(len(queries))])
             return self.cross_entropy(logits, labels.to(logits))
 
@@ -69,7 +69,7 @@ Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with the mean ``loss`` since the last one, or with the figures of ``assess``."""
 
 
-KEPT = Kept(
+TRACKED = TrackedFigures(
     BEST,
     ("loss",),
     (BEST, "first"),
@@ -136,9 +136,9 @@ def ordered(examples: Sequence[Example], settings: TrainingSettings) -> list[Row
     ]
 
 
-def _rows(one: Example) -> list[Row]:
-    labelled = [(text, 1.0) for text in one.positive] + [(text, 0.0) for text in one.negative]
-    return [(one.query, text, label) for text, label in labelled]
+def _rows(example: Example) -> list[Row]:
+    labelled = [(text, 1.0) for text in example.positive] + [(text, 0.0) for text in example.negative]
+    return [(example.query, text, label) for text, label in labelled]
 
 
 def in_order(dataset: Any, batch_size: int, drop_last: bool, **_: Any) -> Any:
@@ -154,13 +154,13 @@ def assess(score: Callable[[str, Sequence[str]], Sequence[float]], examples: Seq
     """Means over the questions: ``average_precision`` of the positives among all its texts, and ``first``, whether one of them
     comes first; ties count against them."""
     precisions, firsts = [], []
-    for one in examples:
-        texts = [*one.positive, *one.negative]
-        scores = np.asarray(score(one.query, texts))
-        positives = len(one.positive)
+    for example in examples:
+        texts = [*example.positive, *example.negative]
+        scores = np.asarray(score(example.query, texts))
+        positives = len(example.positive)
         right = [text < positives for text in sorted(range(len(texts)), key=lambda n: (-scores[n], n < positives))]
-        found = [place for place, hit in enumerate(right, 1) if hit]
-        precisions.append(sum(number / place for number, place in enumerate(found, 1)) / positives)
+        ranks = [place for place, hit in enumerate(right, 1) if hit]
+        precisions.append(sum(number / place for number, place in enumerate(ranks, 1)) / positives)
         firsts.append(right[0])
     return {BEST: round(float(np.mean(precisions)), 6), "first": round(float(np.mean(firsts)), 6)}
 
@@ -204,7 +204,7 @@ def _curve(
         model.eval()
         return assess(reranker.score_blocking, validation)
 
-    curve = Curve(out, KEPT, settings.patience, watch)
+    curve = Curve(out, TRACKED, settings.patience, watch)
     columns = list(zip(*rows, strict=True))
     data = Dataset.from_dict(dict(zip(("query", "text", "label"), map(list, columns), strict=True)))
     trainer: Any = type("Trainer", (finetuning.Validating, CrossEncoderTrainer), {"validate": staticmethod(validate)})(

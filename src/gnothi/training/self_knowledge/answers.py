@@ -32,13 +32,16 @@ async def find(questions: Sequence[Question], retriever: Retriever, count: int, 
     The same questions and index give the same sentences.
     """
 
-    async def one(question: Question) -> tuple[Passage, ...]:
-        found = await retriever.search(question.text, k)
+    async def sentences_about(question: Question) -> tuple[Passage, ...]:
+        passages = await retriever.search(question.text, k)
         # One sentence may stand in several passages of a title.
-        alone = {(one.source.title, one.text): one.passage for one in sentences_of(scored.passage for scored in found)}
+        alone = {
+            (sentence.source.title, sentence.text): sentence.passage
+            for sentence in sentences_of(scored.passage for scored in passages)
+        }
         return choose(question, list(alone.values()), count)
 
-    return dict(zip((one.id for one in questions), await gather(*map(one, questions)), strict=True))
+    return dict(zip((one.id for one in questions), await gather(*map(sentences_about, questions)), strict=True))
 
 
 def choose(question: Question, sentences: Sequence[Passage], count: int) -> tuple[Passage, ...]:
@@ -82,7 +85,7 @@ class Familiar:
     sentence: Passage | None = None
 
     @property
-    def asked(self) -> TrainingQuestion:
+    def training_question(self) -> TrainingQuestion:
         return TrainingQuestion(self.question, self.sentence)
 
     @property
@@ -95,14 +98,14 @@ class Familiar:
         return self.acc_rate > INDIFFERENT
 
 
-async def sample(asked: TrainingQuestion, model: LanguageModel, settings: AnswerSettings) -> Line:
+async def sample(item: TrainingQuestion, model: LanguageModel, settings: AnswerSettings) -> Line:
     """What is found out about one question, which is put as every method puts it when it wants a short answer."""
-    question = asked.question
-    samples = await model.sample(ask(ANSWER, question, asked.passages), settings.n, settings.decoding)
+    question = item.question
+    samples = await model.sample(ask(ANSWER, question, item.passages), settings.n, settings.decoding)
     answers = [read_reply(generation.text).answer for generation in samples.generations]
     correct = [settings.correct(answer, question.answers, question.choices) for answer in answers]
     return {
-        **_shown(asked.sentence),
+        **_sentence_record(item.sentence),
         "question": question.text,
         "choices": list(question.choices),
         "gold": list(question.answers),
@@ -112,13 +115,13 @@ async def sample(asked: TrainingQuestion, model: LanguageModel, settings: Answer
     }
 
 
-def sampling(asked: Mapping[str, TrainingQuestion], model: LanguageModel, settings: AnswerSettings) -> Finding:
-    """What samples the answers to a question of ``Answers``, which is ``asked`` by its id there."""
+def sampling(items: Mapping[str, TrainingQuestion], model: LanguageModel, settings: AnswerSettings) -> Finding:
+    """What samples the answers to a question of ``Answers``, which are ``items`` by their ids there."""
 
-    async def one(question: Question) -> Line:
-        return await sample(asked[question.id], model, settings)
+    async def sample_one(question: Question) -> Line:
+        return await sample(items[question.id], model, settings)
 
-    return one
+    return sample_one
 
 
 class Answers(Collecting):
@@ -136,19 +139,21 @@ class Answers(Collecting):
     ) -> None:
         """``sentences`` by question id: the question is asked after each of them, too. Raises as ``Collecting``."""
         self.require_usable(questions)
-        shown = sentences or {}
-        self.asked = [TrainingQuestion(question, one) for question in questions for one in (None, *shown.get(question.id, ()))]
-        self.by_name = {asked.name: asked for asked in self.asked}
-        super().__init__(out, [replace(asked.question, id=asked.name) for asked in self.asked], config)
+        by_question = sentences or {}
+        self.training_questions = [
+            TrainingQuestion(question, one) for question in questions for one in (None, *by_question.get(question.id, ()))
+        ]
+        self.by_name = {item.name: item for item in self.training_questions}
+        super().__init__(out, [replace(item.question, id=item.name) for item in self.training_questions], config)
 
     @classmethod
     def finished(cls, out: Path, questions: Sequence[Question]) -> Answers:
         """Those of a finished sampling, only to be read."""
-        found: dict[str, list[Passage]] = {}
+        sentences: dict[str, list[Passage]] = {}
         for _, line in read_lines(out / ANSWERS):
             if sentence := _sentence(line):
-                found.setdefault(line["question_id"].removesuffix(_after(sentence)), []).append(sentence)
-        return cls(out, questions, None, found)
+                sentences.setdefault(line["question_id"].removesuffix(_after(sentence)), []).append(sentence)
+        return cls(out, questions, None, sentences)
 
     @property
     def failed(self) -> int:
@@ -158,8 +163,8 @@ class Answers(Collecting):
     def finish(self) -> list[Familiar]:
         """Put the lines in the order of the questions, and give those that did not fail."""
         return [
-            Familiar(one.question, tuple(line["answers"]), tuple(line["correct"]), one.sentence)
-            for one, line in zip(self.asked, self.in_order(), strict=True)
+            Familiar(item.question, tuple(line["answers"]), tuple(line["correct"]), item.sentence)
+            for item, line in zip(self.training_questions, self.in_order(), strict=True)
             if "acc_rate" in line
         ]
 
@@ -168,7 +173,7 @@ def _after(sentence: Passage | None) -> str:
     return "" if sentence is None else f" after {sentence.id}"
 
 
-def _shown(sentence: Passage | None) -> Line:
+def _sentence_record(sentence: Passage | None) -> Line:
     return {} if sentence is None else {"sentence": {"id": sentence.id, "title": sentence.title, "text": sentence.text}}
 
 

@@ -48,9 +48,9 @@ class TrainableKnower(Staged[Answers, Familiar]):
         self.training = of_settings("training", self.settings, "answers")
 
     def memory(self) -> Memory | None:
-        shown = demonstrated(self.origin.shown(declaration_of(self.origin.name))).get(KNOW, KNOW)
+        know_task = demonstrated(self.origin.demonstrations(declaration_of(self.origin.name))).get(KNOW, KNOW)
         # A token has three letters at least, in languages that tokenizers were made for.
-        longest = max(len(Plain().render(ask(shown, question))) for question in self.asked.questions) // 3
+        longest = max(len(Plain().render(ask(know_task, question))) for question in self.question_set.questions) // 3
         rows = self.settings.questions * self.settings.replies // processes.count()
         passes = Passes(min(self.settings.rows or rows, rows), longest + self.settings.reply_tokens, self.settings.reply_tokens)
         return of_model(self.origin, self.settings, passes)
@@ -58,41 +58,44 @@ class TrainableKnower(Staged[Answers, Familiar]):
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Answers:
         if processes.count() > 1:
             return await super().opened(questions, about, sources)
-        shown = None
+        sentences = None
         if self.index is not None:
             answers = self.settings.answers
-            shown = await find(questions, sources.index(self.index), answers.sentences, answers.k)
-        return Answers(self.folder, questions, about, shown)
+            sentences = await find(questions, sources.index(self.index), answers.sentences, answers.k)
+        return Answers(self.folder, questions, about, sentences)
 
     def read(self, questions: Sequence[Question]) -> Answers:
         return Answers.finished(self.folder, questions)
 
     def opening(self, collecting: Answers) -> Opening:
-        return partial(_sampling, asked=collecting.by_name, settings=self.settings.answers)
+        return partial(_sampling, items=collecting.by_name, settings=self.settings.answers)
 
     def gather(self, collecting: Answers) -> tuple[Sequence[Familiar], dict[str, Any]]:
-        asked = collecting.finish()
-        rates = Counter(one.acc_rate for one in asked)
+        examples = collecting.finish()
+        rates = Counter(example.acc_rate for example in examples)
         if collecting.writes:
-            draw_familiarity(self.folder, [one.acc_rate for one in asked], self.settings.answers.n)
-        return asked, {
-            "questions": len(asked),
-            "known": sum(one.known for one in asked),
+            draw_familiarity(self.folder, [example.acc_rate for example in examples], self.settings.answers.n)
+        return examples, {
+            "questions": len(examples),
+            "known": sum(example.known for example in examples),
             "always_right": rates[1.0],
             "never_right": rates[0.0],
         }
 
-    def train(self, found: Sequence[Familiar], watch: Watch) -> dict[str, Any]:
-        return stages.train(self.job.out, self.origin, found, self.settings, self.settings.answers.correct, watch)
+    def train(self, examples: Sequence[Familiar], watch: Watch) -> dict[str, Any]:
+        return stages.train(self.job.out, self.origin, examples, self.settings, self.settings.answers.correct, watch)
 
     def report(self, trained: Trained) -> list[tuple[str, str]]:
-        made = trained.figures
+        figures = trained.figures
         rows = [
-            ("questions", f"{made['questions']:,}{failures(trained)}"),
-            ("known", f"{made['known']:,}: {made['always_right']:,} always right, {made['never_right']:,} never right"),
+            ("questions", f"{figures['questions']:,}{failures(trained)}"),
+            (
+                "known",
+                f"{figures['known']:,}: {figures['always_right']:,} always right, {figures['never_right']:,} never right",
+            ),
             ("answers", str(self.folder)),
         ]
-        if done := made.get("training"):
+        if done := figures.get("training"):
             named = {"reward": BEST, "AUROC": "auroc", "P(Yes) known": "yes_known", "P(Yes) unknown": "yes_unknown"}
             rows += changes(done, {**named, "refusal": "refusal", "hallucination": "hallucination"})
         return rows
@@ -108,5 +111,5 @@ def _index(job: Job, sentences: int) -> str | None:
     return None
 
 
-async def _sampling(sources: Sources, asked: Mapping[str, TrainingQuestion], settings: AnswerSettings) -> Finding:
-    return sampling(asked, sources.model(), settings)
+async def _sampling(sources: Sources, items: Mapping[str, TrainingQuestion], settings: AnswerSettings) -> Finding:
+    return sampling(items, sources.model(), settings)

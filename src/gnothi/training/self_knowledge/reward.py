@@ -97,10 +97,10 @@ def judge(reply: str, golds: Sequence[str], choices: Sequence[str], correct: Cor
     apostrophe's form and what stands between "know" and the answer do not matter."""
     if _NO.match(reply):
         return "no"
-    found = _YES.match(reply)
-    if not found:
+    match = _YES.match(reply)
+    if not match:
         return "neither"
-    return "right" if correct(read_reply(reply[found.end() :]).answer, golds, choices) else "wrong"
+    return "right" if correct(read_reply(reply[match.end() :]).answer, golds, choices) else "wrong"
 
 
 def reward(verdict: Verdict, acc_rate: float) -> float:

@@ -1,4 +1,4 @@
-"""What self-knowledge training can be told. The paper prints neither lambda nor learning rates: such defaults are ours."""
+"""Settings of self-knowledge training. The paper prints neither lambda nor learning rates: such defaults are ours."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from gnothi.stats.auroc import auroc
 from gnothi.stats.probabilities import balanced_threshold
 from gnothi.training import finetuning, processes
 from gnothi.training.adapter import adapted, merged, restore
-from gnothi.training.curve import BLUE, GREEN, RED, YELLOW, Curve, Kept, Panel, figure
+from gnothi.training.curve import BLUE, GREEN, RED, YELLOW, Curve, Panel, TrackedFigures, figure
 from gnothi.training.finetuning import Origin, silent
 from gnothi.training.self_knowledge.answers import Familiar
 from gnothi.training.self_knowledge.reward import INDIFFERENT, NO, YES, Correctness, judge, reward
@@ -64,35 +64,35 @@ def draw_familiarity(out: Path, rates: Sequence[float], n: int) -> None:
 # The short supervised stage before reinforcement learning: replies must occur before they can be rewarded.
 #
 # The paper has no such stage; a model that already replies in either form does without (``warm_start=none``).
-def replies(asked: Sequence[Familiar], kind: WarmStart, random_: random.Random) -> list[tuple[Familiar, str]]:
+def replies(examples: Sequence[Familiar], kind: WarmStart, random_: random.Random) -> list[tuple[Familiar, str]]:
     """What the model is shown: by familiarity (``labels``), or at random (``format``).
 
     A Yes goes on with an answer that the model itself gave, so that no fact is taught: a right one, with ``labels``.
     """
-    shown = []
-    for one in asked:
-        says_yes = one.known if kind == "labels" else random_.random() < 0.5
-        answer = one.answers[one.correct.index(True)] if kind == "labels" and one.known else one.answers[0]
-        shown.append((one, YES.format(answer=answer) if says_yes else NO))
-    return shown
+    pairs = []
+    for example in examples:
+        knows = example.known if kind == "labels" else random_.random() < 0.5
+        answer = example.answers[example.correct.index(True)] if kind == "labels" and example.known else example.answers[0]
+        pairs.append((example, YES.format(answer=answer) if knows else NO))
+    return pairs
 
 
-def order(asked: Sequence[Familiar], count: int, balance: bool, random_: random.Random) -> list[Familiar]:
+def order(examples: Sequence[Familiar], count: int, balance: bool, random_: random.Random) -> list[Familiar]:
     """``count`` questions: one shuffled epoch after the other. Balanced, every second one is known, and the rarer kind comes
     again sooner."""
     if not balance:
-        return list(islice(_epochs(asked, random_), count))
-    kinds = [[one for one in asked if one.known is known] for known in (True, False)]
+        return list(islice(_epochs(examples, random_), count))
+    kinds = [[one for one in examples if one.known is known] for known in (True, False)]
     streams = [_epochs(kind, random_) for kind in kinds if kind]
     return list(islice(chain.from_iterable(zip(*streams, strict=True)), count))
 
 
-def _epochs(asked: Sequence[Familiar], random_: random.Random) -> Iterator[Familiar]:
+def _epochs(examples: Sequence[Familiar], random_: random.Random) -> Iterator[Familiar]:
     while True:
-        yield from random_.sample(asked, len(asked))
+        yield from random_.sample(examples, len(examples))
 
 
-def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: TrainingSettings, scratch: Path) -> None:
+def run(model: Any, prompts: Prompts, examples: Sequence[Familiar], settings: TrainingSettings, scratch: Path) -> None:
     """Train ``model`` where it stands. The same arguments give the same weights."""
     from accelerate import PartialState
     from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments
@@ -100,8 +100,8 @@ def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: Train
     from datasets import Dataset
 
     random_ = random.Random(f"{settings.seed}/warm start")
-    chosen = order(asked, settings.warm_start_steps * settings.warm_start_batch, settings.balance, random_)
-    rows = [prompts.with_reply(one.asked, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
+    chosen = order(examples, settings.warm_start_steps * settings.warm_start_batch, settings.balance, random_)
+    rows = [prompts.with_reply(one.training_question, reply) for one, reply in replies(chosen, settings.warm_start, random_)]
     cpu = model.device.type == "cpu"
     share = max(1, settings.warm_start_batch // PartialState(cpu=cpu).num_processes)
     together = min(settings.rows or share, share)
@@ -133,7 +133,7 @@ def run(model: Any, prompts: Prompts, asked: Sequence[Familiar], settings: Train
 WARM_START = "warm-start"
 BEST = "validation_reward"
 
-KEPT = Kept(
+TRACKED = TrackedFigures(
     BEST,
     ("reward", "reward_std", "loss", "grad_norm", "learning_rate", "frac_reward_zero_std", "clip_ratio/region_mean"),
     (BEST, "yes_known", "yes_unknown", "auroc", "refusal", "hallucination", "no", "neither"),
@@ -145,28 +145,28 @@ Figures = dict[str, Any]
 """A line of ``metrics.jsonl``: ``step`` with what TRL says of a training step, or with the figures of ``policy.assess``."""
 
 
-def split(asked: Sequence[Familiar], settings: TrainingSettings) -> tuple[list[Familiar], list[Familiar]]:
+def split(examples: Sequence[Familiar], settings: TrainingSettings) -> tuple[list[Familiar], list[Familiar]]:
     """Training and validation questions, known and unknown in like shares. A question goes where it goes by itself with all the
     sentences it is shown. Raises InvalidInput without two of both."""
     random_ = random.Random(f"{settings.seed}/split")
     held: set[str] = set()
-    alone = [one for one in asked if one.sentence is None]
+    alone = [example for example in examples if example.sentence is None]
     for known in (True, False):
-        names = [one.question.id for one in alone if one.known is known]
+        names = [example.question.id for example in alone if example.known is known]
         if len(names) < 2:
             raise InvalidInput(
-                f"of {len(alone)} training questions the model knows {sum(one.known for one in alone)}, expected at least 2 "
-                "that it knows and 2 that it does not: there is nothing to tell apart. Give other or more questions."
+                f"of {len(alone)} training questions the model knows {sum(example.known for example in alone)}, expected at "
+                "least 2 that it knows and 2 that it does not: there is nothing to tell apart. Give other or more questions."
             )
         held.update(random_.sample(names, min(len(names) - 1, max(1, round(len(names) * settings.validation)))))
-    training = [one for one in asked if one.question.id not in held]
-    return training, [one for one in asked if one.question.id in held]
+    training = [example for example in examples if example.question.id not in held]
+    return training, [example for example in examples if example.question.id in held]
 
 
 def train(
     out: Path,
     origin: Origin,
-    asked: Sequence[Familiar],
+    examples: Sequence[Familiar],
     settings: TrainingSettings,
     correct: Correctness,
     watch: Watch = SILENT,
@@ -177,7 +177,7 @@ def train(
     """
     if (done := finetuning.read_header(out)) is not None:
         return done
-    training, validation = split(asked, settings)
+    training, validation = split(examples, settings)
     from gnothi.training.self_knowledge.policy import Prompts
 
     base, tokenizer, declared = finetuning.load_to_train(origin)
@@ -186,7 +186,7 @@ def train(
     with finetuning.quiet():
         model = adapted(base, settings, settings.seed)
         _warm(out, model, prompts, training, settings)
-        curve = Curve(out, KEPT, settings.patience, watch)
+        curve = Curve(out, TRACKED, settings.patience, watch)
         _reinforce(curve, model, prompts, training, validation, settings, correct)
         restore(model, curve.best_checkpoint, settings.adapter)
         return _finish(out, origin, model, prompts, declared, validation, settings, correct, curve)
@@ -251,19 +251,19 @@ def _reinforce(
     from gnothi.training.self_knowledge.grpo import SkillTrainer
     from gnothi.training.self_knowledge.policy import assess, reply_to
 
-    def dataset(asked: Sequence[Familiar]) -> Any:
-        texts = [prompts.text(one.question, one.asked.passages) for one in asked]
-        return Dataset.from_dict({"prompt": texts, "name": [one.asked.name for one in asked]})
+    def dataset(examples: Sequence[Familiar]) -> Any:
+        texts = [prompts.text(one.question, one.training_question.passages) for one in examples]
+        return Dataset.from_dict({"prompt": texts, "name": [one.training_question.name for one in examples]})
 
     def rewards(completions: Sequence[str], name: Sequence[str], **_: Any) -> list[float]:
-        found = [by_name[one] for one in name]
+        batch = [by_name[one] for one in name]
         return [
             reward(judge(text, one.question.answers, one.question.choices, correct), one.acc_rate)
-            for text, one in zip(completions, found, strict=True)
+            for text, one in zip(completions, batch, strict=True)
         ]
 
     def validate(trained: Any) -> Figures:
-        replies = reply_to(trained, prompts, [one.asked for one in validation], settings.reply_tokens)
+        replies = reply_to(trained, prompts, [one.training_question for one in validation], settings.reply_tokens)
         return assess(replies, validation, correct)
 
     own = processes.share(settings.questions * settings.replies, "settings 'questions' times 'replies'")
@@ -271,7 +271,7 @@ def _reinforce(
     random_ = random.Random(f"{settings.seed}/order")
     steps = settings.in_all(len(training))
     chosen = order(training, steps * settings.questions, settings.balance, random_)
-    by_name = {one.asked.name: one for one in chosen}
+    by_name = {one.training_question.name: one for one in chosen}
     prompted = dataset(chosen)
     sampled_by: dict[str, Any] = {}
     if settings.vllm is not None:
@@ -344,7 +344,7 @@ def _finish(
 
     from gnothi.training.self_knowledge.policy import assess, reply_to
 
-    replies = reply_to(final, prompts, [one.asked for one in validation], settings.reply_tokens)
+    replies = reply_to(final, prompts, [one.training_question for one in validation], settings.reply_tokens)
     figures = assess(replies, validation, correct)
     alone = [(yes, one) for yes, one in zip(replies.yes, validation, strict=True) if one.sentence is None]
     if settings.adapter == "lora":
@@ -359,8 +359,8 @@ def _finish(
         "model": origin.name,
         "questions": {"validation": len(validation), "known": sum(one.known for one in validation)},
         "from_memory": {"validation": len(alone), "auroc": auroc([yes for yes, _ in alone], [one.known for _, one in alone])},
-        **curve.header(sorted(KEPT.validation)),
-        "after": {key: figures[key] for key in sorted(KEPT.validation)},
+        **curve.header(sorted(TRACKED.validation)),
+        "after": {key: figures[key] for key in sorted(TRACKED.validation)},
         "threshold": thresholds[SelfReport.name],
     }
     if not PartialState().is_main_process:

@@ -8,19 +8,19 @@ from typing import Any
 from gnothi.session.watch import Watch
 
 
-class Heard(Watch):
-    """Keeps the lines of the metrics, and what is warned of."""
+class RecordingWatch(Watch):
+    """Keeps the lines of the metrics, the messages and the warnings."""
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
         self.warnings: list[str] = []
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def line(self, figures: Mapping[str, Any]) -> None:
         self.lines.append(dict(figures))
 
     def tell(self, message: str) -> None:
-        self.told.append(message)
+        self.messages.append(message)
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)
