@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gnothi.serving import logs
 from gnothi.serving.context import Context
-from gnothi.serving.failures import LEFT, Left, Refusal, refusal
+from gnothi.serving.failures import CLIENT_CLOSED, ClientLeft, Refusal, refusal
 from gnothi.serving.keys import Account
 
 OPEN = ("/healthz", "/readyz", "/passages/", "/runs/", "/static/")
@@ -46,8 +46,8 @@ class Access:
         try:
             self._admit(scope)
             await self._app(scope, receive, sending)
-        except (Left, ClientDisconnect):  # after the body, or within it
-            status = LEFT
+        except (ClientLeft, ClientDisconnect):  # after the body, or within it
+            status = CLIENT_CLOSED
         except Exception as error:  # noqa: BLE001 - see above
             failure = error
             if not status:

@@ -12,7 +12,7 @@ from gnothi.errors import BudgetSpent, InvalidInput, InvalidSetting, PromptTooLo
 from gnothi.naming import in_python
 
 INVALID = "invalid_request_error"
-LEFT = 499
+CLIENT_CLOSED = 499
 """What a log says of a client that left; no client sees it."""
 
 
@@ -39,7 +39,7 @@ class Refusal(Exception):
         return JSONResponse(self.as_dict(), self.status, self.headers)
 
 
-class Left(Exception):
+class ClientLeft(Exception):
     """The client has gone: nobody reads an answer any more."""
 
 
