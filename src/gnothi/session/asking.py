@@ -89,7 +89,7 @@ class Result:
         decided = [f"{one.signal} {number(one.score)} at {number(one.threshold)}: {one.verdict}" for one in self.decisions]
         about = {"decisions": decided, "method": self.method, "model": self.model, "index": self.index, "graph": self.graph}
         wrong = {"probability wrong": self.probability_wrong}
-        return listing({"question": self.question.text, **self.answer.told(), **wrong, **about, "cost": cost})
+        return listing({"question": self.question.text, **self.answer.summary(), **wrong, **about, "cost": cost})
 
     def as_dict(self, trace: bool = False) -> dict[str, Any]:
         """JSON-ready. ``retrievals`` is their number; ``searches`` tells each one's query and what it found; ``trace`` adds

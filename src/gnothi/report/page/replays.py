@@ -21,7 +21,7 @@ from gnothi.report.titles import name_all
 from gnothi.stats.intervals import Interval
 
 CURVES = 6
-"""Reliability curves that are present, of the signals that tell wrong answers best."""
+"""Reliability curves that are drawn, of the signals that tell wrong answers best."""
 
 
 @dataclass(frozen=True, slots=True)
