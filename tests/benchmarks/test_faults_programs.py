@@ -52,9 +52,9 @@ def test_a_process_that_outlives_its_session_is_told() -> None:
     code = f"import subprocess, sys; print({child}.pid)"
     process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE, text=True)
     said, _ = process.communicate()
-    assert own_time.left(process.pid, 0.1) == ["leaves 1 processes"]
+    assert own_time.survivors(process.pid, 0.1) == ["leaves 1 processes"]
     subprocess.run(["kill", said.strip()], check=True)
-    assert own_time.left(process.pid, 120) == []
+    assert own_time.survivors(process.pid, 120) == []
 
 
 @pytest.mark.parametrize(
