@@ -270,7 +270,7 @@ def _draw_stop(rng: Random, whole: Whole, real: bool, first: bool) -> Stop:
 
 @dataclass(frozen=True, slots=True)
 class ProgramExit:
-    """``how`` it was stopped, None where it was over before; ``heard``: it ended as one that was asked to.
+    """``how`` it was stopped, None where it was over before; ``graceful``: it ended as one that was asked to.
 
     ``seconds`` of its own from the signal to the end; ``spent`` of processors; ``problems`` of that."""
 

@@ -265,7 +265,7 @@ def section_of(item: Field[Any]) -> str:
 
 
 def build(cls: type[T], settings: Mapping[str, object], kind: str, **resources: object) -> T:
-    """An instance of the dataclass ``cls`` from its defaults, ``resources`` and the ``given`` settings, by dotted key: text,
+    """An instance of the dataclass ``cls`` from its defaults, ``resources`` and the ``settings``, by dotted key: text,
     plain values or ``Given``. Raises as ``check`` and ``make``."""
     return make(cls, {**check(settings, settings_of(cls), kind), **resources}, kind)
 
@@ -291,7 +291,7 @@ def resolved(instance: Any) -> dict[str, Any]:
 
 
 def check(raw_values: Mapping[str, object], settings: Mapping[str, Setting], kind: str) -> dict[str, Any]:
-    """``given`` as typed values. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
+    """``raw_values`` as typed values. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
     values = {}
     for key, value in raw_values.items():
         raw, source, layer = value if isinstance(value, Given) else Given(value, "")

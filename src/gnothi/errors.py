@@ -136,7 +136,7 @@ class PluginWarning(UserWarning):
 
 
 class CodeFailed(GnothiError):
-    """``what`` is of the caller's own, and raised ``error``, the cause, at ``where``: file and line."""
+    """``code`` is of the caller's own, and raised ``error``, the cause, at ``where``: file and line."""
 
     def __init__(self, code: str, error: Exception, where: str | None) -> None:
         self.arguments = code, error, where

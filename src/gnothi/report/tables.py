@@ -321,8 +321,8 @@ def replayed(gates: Gates) -> Table:
         "over_search": _page("searched too much"),
         "under_search": _page("searched too little"),
     }
-    found = [(name, one.replayed) for name, one in gates.signals.items() if one.replayed]
-    return _built(Column("signal"), found, columns, "replayed")
+    replayed_signals = [(name, one.replayed) for name, one in gates.signals.items() if one.replayed]
+    return _built(Column("signal"), replayed_signals, columns, "replayed")
 
 
 def ways(learned: Learned) -> Table:

@@ -67,7 +67,7 @@ class Line:
 
 
 class Narrator:
-    """Tells the events of one question, in the order they happened: a step needs to know what came before."""
+    """Describes the events of one question, in the order they happened: a step needs to know what came before."""
 
     def __init__(self) -> None:
         self._step = 0
@@ -75,7 +75,7 @@ class Narrator:
         self._reading = False  # the next draft is the one written with the passage that won
 
     def describe(self, event: events.Event) -> list[Line]:
-        """At least one line. An event of another kind (a plug-in's) is told by its fields."""
+        """At least one line. An event of another kind (a plug-in's) is shown by its fields."""
         ours = type(event).__module__ == events.__name__
         describe: Callable[[Any], Iterable[Line]] = getattr(self, f"describe_{event.tag}") if ours else self._fields
         return list(describe(event))

@@ -1,4 +1,4 @@
-"""A recipe carried out: what is lacking is told first, then things are learnt, then every row is run on every data set."""
+"""A recipe carried out: what is lacking is reported first, then things are learnt, then every row is run on every data set."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer
 
 
 class Access:
-    """The outermost part of the server. Whatever goes wrong inside ends here, so that nothing of it is told or logged by
+    """The outermost part of the server. Whatever goes wrong inside ends here, so that nothing of it is sent or logged by
     others."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:

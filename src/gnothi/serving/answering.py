@@ -23,7 +23,7 @@ from gnothi.serving.shown import EventLines, EventNarrator
 
 T = TypeVar("T")
 Work = Callable[[Sequence[Listener]], Awaitable[T]]
-"""Answers, telling the listeners what happens."""
+"""Answers a question and sends its events to the listeners."""
 ALIVE = ": alive\n\n"
 
 
@@ -78,7 +78,7 @@ async def _ended(*tasks: asyncio.Future[Any]) -> None:
 
 
 class Form(Protocol):
-    """What a stream says, as server-sent events."""
+    """The server-sent events of a stream, in one of the formats."""
 
     def begin(self) -> Iterator[str]: ...
 

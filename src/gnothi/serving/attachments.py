@@ -1,4 +1,4 @@
-"""A front end puts a question and what a document says into a text of its own: here they are told apart again."""
+"""A front end puts a question and what a document says into one text: here they are separated again."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class _CountedSocket(socket.socket):
 
 
 class Door(socket.socket):
-    """Listens. ``accept`` gives a connection where there is room or somebody makes it; others are told so and closed."""
+    """Listens. ``accept`` gives a connection where there is room or somebody makes it; others are refused and closed."""
 
     def __init__(self, family: int, connections: Connections) -> None:
         super().__init__(family)

@@ -1,4 +1,4 @@
-"""What goes wrong, as OpenAI's clients expect it: a status and an error object. Nothing of paths, prompts or traces is told."""
+"""What goes wrong, as OpenAI's clients expect it: a status and an error object. Paths, prompts and traces are never sent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def busy(message: str, wait: float, code: str = "rate_limit_exceeded") -> Refusa
 
 
 def refusal(error: BaseException) -> Refusal:
-    """Any error. What is not the client's fault is told without its text, which may name folders, servers or contents."""
+    """Any error. What is not the client's fault is sent without its text, which may name folders, servers or contents."""
     match error:
         case Refusal():
             return error

@@ -27,10 +27,10 @@ class Lines(logging.Handler):
     """Writes them to stderr; those of uvicorn, too."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        said = record.args if isinstance(record.args, dict) and record.name == LOG.name else {"message": record.getMessage()}
+        fields = record.args if isinstance(record.args, dict) and record.name == LOG.name else {"message": record.getMessage()}
         time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": time, "level": record.levelname.lower(), **said}, ensure_ascii=False)
-        sys.stderr.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n")
+        line = json.dumps({"time": time, "level": record.levelname.lower(), **fields}, ensure_ascii=False)
+        sys.stderr.write(_STEERING.sub(lambda letter: f"\\u{ord(letter[0]):04x}", line) + "\n")
 
 
 def install() -> None:

@@ -16,7 +16,7 @@ from gnothi.events import Decided, ModelCall, Searched, Usage
 from gnothi.serving.failures import Refusal, busy, refusal
 from gnothi.serving.service import Outcome, Service, SetUp
 
-# Room for so many questions at a time and so many that wait. Who finds none is told at once, and when to come back.
+# Room for so many questions at a time and so many that wait. A client that finds none is refused at once.
 LONGEST = 60.0
 _MEMORY = 0.9
 

@@ -153,7 +153,7 @@ class SetUp:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """``asked`` is the question as it came, ``result.question`` the one that was answered: within a conversation, that one
+    """``question`` is the question as it came, ``result.question`` the one that was answered: within a conversation, that one
     stands alone. ``warnings`` are of this answer; ``cites`` says, by a passage's id, what it is to be called in it."""
 
     id: str

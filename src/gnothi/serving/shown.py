@@ -1,4 +1,4 @@
-"""An answer as clients read it: the text with [n] behind it, what that stands for, decisions in words, and all of it."""
+"""An answer as clients read it: its text with marks such as [1], the passages, the decisions in words, and the whole."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _called(evidence: Sequence[Passage], cites: Mapping[str, str]) -> Iterator[s
 
 
 def reasoning(events: Sequence[Event]) -> str:
-    """What happened, in words."""
+    """The events in words."""
     narrate = EventNarrator()
     return "".join(lines.text for event in events if (lines := narrate(event)) is not None)
 
@@ -132,7 +132,7 @@ class EventLines:
 
 
 class EventNarrator:
-    """Tells the events of one question in order. Of calls of models what was thought is told alone: they hold every sample."""
+    """Describes the events of one question in order. Of a model's call only the thoughts are shown: it holds every sample."""
 
     def __init__(self) -> None:
         self._narrator = Narrator()

@@ -1,7 +1,7 @@
 """OpenTelemetry spans of every question, by the GenAI conventions (semantic-conventions-genai 0.1.0, in development):
 ``invoke_agent`` over ``chat`` and ``retrieval``, decisions as events. Contents only where asked for.
 
-Where spans go is told by OpenTelemetry's own variables, ``OTEL_EXPORTER_OTLP_ENDPOINT`` first of all.
+OpenTelemetry's own variables say where spans go, ``OTEL_EXPORTER_OTLP_ENDPOINT`` first of all.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def start(service: Service, content: bool) -> TracerProvider:
 
 
 class Spans:
-    """Those of one question, as a listener; ``text`` is None where contents stay out. A call is told when it is over, so its
-    span is given the time at which it began."""
+    """Those of one question, as a listener; ``text`` is None where contents stay out. A call is recorded when it is over, so
+    its span is given the time at which it began."""
 
     def __init__(self, tracer: Tracer, kind: str, setup: SetUp, text: str | None) -> None:
         from opentelemetry import trace

@@ -103,7 +103,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Caller:
-    """``heard`` hear what its questions cost; ``link`` makes a passage's address for it."""
+    """``listeners`` hear what its questions cost; ``link`` makes a passage's address for it."""
 
     listeners: Sequence[Listener] = ()
     link: Link | None = None
@@ -259,7 +259,7 @@ def _first(text: str) -> str:
 
 
 class _tool_errors:
-    """An error becomes one of a tool, whose text a client sees; what is not its fault is told without details."""
+    """An error becomes one of a tool, whose text a client sees; what is not its fault is sent without details."""
 
     def __enter__(self) -> None: ...
 

@@ -15,7 +15,7 @@ Script = Sequence[Passage | ScoredPassage]
 
 
 class ScriptedRetriever:
-    """Returns what it was told.
+    """Returns scripted passages.
 
     ``script`` is either a sequence, which every query finds, or a mapping from a query's text to a sequence; a query that is
     not in the mapping finds nothing. A plain Passage gets the score 1 / rank: the order of the script is that of the results.

@@ -42,7 +42,7 @@ def distribution(
     measured: tuple[float | None, Interval | None],
     thresholds: Sequence[float] = (),
 ) -> Picture | None:
-    """Histograms with the ``thresholds``. ``asked`` says who tells what is wrong, ``measured`` are AUROC and its interval."""
+    """Histograms with the ``thresholds``. ``truth`` says who tells what is wrong, ``measured`` are AUROC and its interval."""
     finite = [(score, is_wrong) for score, is_wrong in zip(scores, wrong, strict=True) if np.isfinite(score)]
     auroc, spread = measured
     if not finite or auroc is None:

@@ -98,13 +98,13 @@ def show_answer(
     seconds: float,
     charged: str = "",
     doubt: float | None = None,
-    asked: Sequence[str] = (),
+    notes: Sequence[str] = (),
     empty: bool = False,
 ) -> None:
     """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``doubt``
-    the probability that a calibration gives to its being wrong. Before it what was peculiar about asking models (``asked``).
+    the probability that a calibration gives to its being wrong. Before it what was peculiar about asking models (``notes``).
     ``empty``: searches found nothing."""
-    _block(console, "asked", asked)
+    _block(console, "asked", notes)
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
     cached = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
