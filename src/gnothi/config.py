@@ -291,7 +291,7 @@ def resolved(instance: Any) -> dict[str, Any]:
 
 
 def check(raw_values: Mapping[str, object], settings: Mapping[str, Setting], kind: str) -> dict[str, Any]:
-    """``raw_values`` as typed values. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
+    """``raw_values``, typed. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
     values = {}
     for key, value in raw_values.items():
         raw, source, layer = value if isinstance(value, Given) else Given(value, "")

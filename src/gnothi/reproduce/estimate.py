@@ -102,7 +102,7 @@ class _Sum:
 
 
 def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], questions_of: Mapping[str, int] | None) -> Estimate:
-    """``counted``: the questions of each part; None: as many as are known of its data set."""
+    """``questions_of``: how many of each part; None: as many as are known of its data set."""
     rows, before = _Sum(), _Sum()
     answers = 0
     done: set[str] = set()
