@@ -33,7 +33,7 @@ from benchmarks._shared import (
     machine,
     publish,
     ratios,
-    shown,
+    rounded,
     spread,
     table,
 )
@@ -107,8 +107,8 @@ def lines(figures: Mapping[str, Any], args: argparse.Namespace) -> list[str]:
         f"{args.method}, {args.limit} questions, {args.threads} threads; medians of {args.repeats} rounds (range)",
         *table(("run", "first row, s", "all rows, s", "peak MB"), rows),
         "",
-        f"first row {shown(figures['first_to_alone'].median)} x a question alone; "
-        f"total {shown(figures['total_to_all_first'].median)} x reading all first",
+        f"first row {rounded(figures['first_to_alone'].median)} x a question alone; "
+        f"total {rounded(figures['total_to_all_first'].median)} x reading all first",
         *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(figures).items()),
     ]
 

@@ -49,8 +49,8 @@ from benchmarks._shared import (
     machine,
     publish,
     ratios,
+    rounded,
     say,
-    shown,
     table,
 )
 
@@ -138,7 +138,7 @@ def measure(total: int, static: int, args: argparse.Namespace) -> dict[str, Any]
     def measure_memory(worker: Worker, name: str) -> None:
         if "extra_mb" in (answer := asked(worker, name, "memory", 0)):
             memory[name] = float(answer["extra_mb"])
-            say(f"prompt of {total} tokens: {name} takes {shown(memory[name])} MB")
+            say(f"prompt of {total} tokens: {name} takes {rounded(memory[name])} MB")
 
     # vLLM takes a share of the card's memory at once, whatever it needs; llama.cpp's is a server's.
     weighed = [name for name in pythons if name not in ("vllm", *LLAMA)] if args.memory else []
@@ -246,9 +246,9 @@ def lines(results: Sequence[Mapping[str, Any]], args: argparse.Namespace) -> lis
         for name, multiple in result["multiples_of_floor"].items():
             seconds = statistics.median(one[name] for one in result["seconds"])
             faster = [str(by[name]) if name in by else "" for by in result["faster_than"].values()]
-            cpu = shown(result["cpu_multiples_of_floor"][name].median)
-            extra = [shown(result["extra_mb"].get(name, math.nan))] if args.memory else []
-            rows.append([name, shown(seconds), str(multiple), cpu, *faster, *extra])
+            cpu = rounded(result["cpu_multiples_of_floor"][name].median)
+            extra = [rounded(result["extra_mb"].get(name, math.nan))] if args.memory else []
+            rows.append([name, rounded(seconds), str(multiple), cpu, *faster, *extra])
         rivals = [f"faster than {name}" for name in result["faster_than"]]
         out += table(["", "seconds", "x floor", "x floor, CPU time", *rivals, *(["extra MB"] if args.memory else [])], rows)
         shares = ", ".join(f"{name} {share:.1%}" for name, share in result["memory_share_of_library"].items())

@@ -45,8 +45,8 @@ def plan_study(
     chosen_later: Collection[str] = (),
 ) -> PlannedStudy:
     """What is to be run of a study. Model, index and graph of ``request`` win over the study's, not over a variant's; its
-    methods do not count. ``only`` are labels, beside which the full method is always run; ``chosen_later`` those of variants whose
-    threshold is yet to be chosen.
+    methods do not count. ``only`` are labels, beside which the full method is always run; ``chosen_later`` those of variants
+    whose threshold is yet to be chosen.
 
     Raises UnknownName or InvalidSetting for methods, settings and labels, naming the study and the variant, and for a
     calibration that is for none of them.
