@@ -86,7 +86,7 @@ def rows(gates: Sequence[Learned]) -> list[tuple[str, ...]]:
 
 def judges_told(judges: Sequence[Needed]) -> list[str]:
     told = [
-        (one.data, one.whose, *(f"{signed(gain)}{'*' if low > 0 else ''}" for gain, low, _ in one.gains.values()))
+        (one.data, one.source, *(f"{signed(gain)}{'*' if low > 0 else ''}" for gain, low, _ in one.gains.values()))
         for one in judges
     ]
     levels = (f"{level:g}" for level in LEVELS)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._data import data_folder
-from benchmarks._real_plan import Given, splits
+from benchmarks._real_plan import Arguments, splits
 from benchmarks._shared import machine, publish, say, spread, table
 from gnothi.concurrency import gather
 from gnothi.datasets import load
@@ -106,7 +106,7 @@ def draw(
 
 def _judged(data: Path) -> set[tuple[str, str]]:
     """The calibration and test questions of the real benchmark."""
-    parts = splits(Given(data, Path(), "", (200, 100, 100), ()), "popqa")
+    parts = splits(Arguments(data, Path(), "", (200, 100, 100), ()), "popqa")
     return {("popqa", line["id"]) for name in ("calibration", "test") for line in parts[name]}
 
 

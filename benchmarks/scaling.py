@@ -27,8 +27,8 @@ from benchmarks._shared import (
     machine,
     numbers,
     publish,
+    rounded,
     say,
-    shown,
     spread,
     table,
 )
@@ -134,7 +134,7 @@ def lines(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     out: list[str] = []
     for name, result in results.items():
         first = next(iter(result["cost"].values())).median
-        rows = [[f"{size:,}", str(cost), shown(cost.median / first)] for size, cost in result["cost"].items()]
+        rows = [[f"{size:,}", str(cost), rounded(cost.median / first)] for size, cost in result["cost"].items()]
         out += [name, "", *table(["size", "cost", "x the first"], rows), f"exponent {result['fit']}", ""]
     return out
 
