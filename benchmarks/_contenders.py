@@ -110,8 +110,8 @@ class Procedure(Library):
 
 
 class Polygraph(Contender):
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         from importlib.metadata import version
 
         from lm_polygraph.estimators.eigenscore import EigenScore  # type: ignore[import-not-found,unused-ignore]
@@ -139,8 +139,8 @@ class Polygraph(Contender):
 class VLLM(Contender):
     """Greedy and n = k samples by vLLM of the same model, saved to a folder. Without states, which it does not give."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         from vllm import LLM, SamplingParams  # type: ignore[import-not-found,unused-ignore]
         from vllm import __version__ as version
 
@@ -175,16 +175,16 @@ class Batch(Contender):
 
     about = "the library's generate_batch: k + 1 samples of a prompt read once, no greedy one; without states"
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         from transformers import ContinuousBatchingConfig, GenerationConfig
 
         self.configured: Any = ContinuousBatchingConfig
         make: Any = GenerationConfig
-        drawn = {"do_sample": True, "temperature": 1.0, "top_k": TOP_K, "top_p": TOP_P, "num_return_sequences": self.k + 1}
+        sampling = {"do_sample": True, "temperature": 1.0, "top_k": TOP_K, "top_p": TOP_P, "num_return_sequences": self.k + 1}
         self.size = 0, 0
         # An end token of -1 is none.
-        self.drawn = make(eos_token_id=-1, pad_token_id=self.tokenizer.pad_token_id, **drawn)
+        self.sampling = make(eos_token_id=-1, pad_token_id=self.tokenizer.pad_token_id, **sampling)
 
     def run(self, number: int) -> list[int]:
         ids = self.tokenizer(self.text(number))["input_ids"]
@@ -192,12 +192,12 @@ class Batch(Contender):
         if (self.total, self.tokens) != self.size:
             self.close()
             self.size = self.total, self.tokens
-        self.drawn.max_new_tokens = self.tokens
+        self.sampling.max_new_tokens = self.tokens
         # By default it takes more than half of the memory.
         blocks = (self.k + 1) * (-(-(self.total + self.tokens) // _PAGE) + 1)
         limits = self.configured(page_size=_PAGE, num_blocks=blocks, max_batch_tokens=max(self.total, 256))
         more = {"continuous_batching_config": limits, "persistent_manager": True}
-        outs = self.model.generate_batch([ids], generation_config=self.drawn, **more)
+        outs = self.model.generate_batch([ids], generation_config=self.sampling, **more)
         return [len(out.generated_tokens) for out in outs.values()]
 
     def close(self) -> None:
@@ -213,8 +213,8 @@ class LlamaServer(Contender):
 
     way = "greedy and n = k samples asked for at once"
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         file = self.settings.get("gguf")
         if not _SERVERS:
             with tempfile.TemporaryDirectory() as folder:
@@ -265,8 +265,8 @@ class Ours(Contender):
 
     about = "Gnothi: greedy and k samples with their states at once, U of the states; nothing of the prompt was read before"
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         from gnothi.models.batched import Batched
         from gnothi.models.engine.packed import pack
         from gnothi.models.rendering import Plain

@@ -307,22 +307,22 @@ async def _good(side: Side) -> str:
 # --- what must not be ------------------------------------------------------------------------------------------------------
 
 
-def judged(name: str, side: Side, asking: Asking, found: Reply, folder: Path) -> list[str]:
-    text = found.body.decode("utf-8", "replace")
+def judged(name: str, side: Side, asking: Asking, reply: Reply, folder: Path) -> list[str]:
+    text = reply.body.decode("utf-8", "replace")
     problems = []
-    if not found.status and asking.leaves is None and not (name == "mcp" and asking.method == "GET"):
+    if not reply.status and asking.leaves is None and not (name == "mcp" and asking.method == "GET"):
         problems.append("no response")
-    if found.status >= 500 and not (name == "mcp" and asking.leaves == 0):  # its library says so to a client that has gone
-        problems.append(f"status {found.status}")
+    if reply.status >= 500 and not (name == "mcp" and asking.leaves == 0):  # its library says so to a client that has gone
+        problems.append(f"status {reply.status}")
     if "Traceback (most recent" in text or str(folder) in text or text.strip() == "secret":
         problems.append("tells of the server's inside")
     if side.key and side.key in text:
         problems.append("tells the key")
-    if found.status >= 400 and asking.method != "HEAD" and not text.strip() and asking.leaves is None and name != "mcp":
-        problems.append(f"status {found.status} without a word")
-    kind = found.headers.get("content-type", "")
-    if kind.startswith("application/json") and found.whole and asking.method != "HEAD" and found.status != 202:
-        problems += _json(name, found, text)
+    if reply.status >= 400 and asking.method != "HEAD" and not text.strip() and asking.leaves is None and name != "mcp":
+        problems.append(f"status {reply.status} without a word")
+    kind = reply.headers.get("content-type", "")
+    if kind.startswith("application/json") and reply.whole and asking.method != "HEAD" and reply.status != 202:
+        problems += _json(name, reply, text)
     if (
         kind.startswith("text/event-stream")
         and asking.leaves is None
@@ -330,12 +330,12 @@ def judged(name: str, side: Side, asking: Asking, found: Reply, folder: Path) ->
         and not text.endswith("data: [DONE]\n\n")
     ):
         problems.append("a stream without an end")
-    if kind.startswith("text/html") and "content-security-policy" not in found.headers:
+    if kind.startswith("text/html") and "content-security-policy" not in reply.headers:
         problems.append("a page without a policy")
     return problems
 
 
-def _json(name: str, found: Reply, text: str) -> list[str]:
+def _json(name: str, reply: Reply, text: str) -> list[str]:
     def refuse(constant: str) -> None:
         raise ValueError(constant)
 
@@ -344,8 +344,8 @@ def _json(name: str, found: Reply, text: str) -> list[str]:
     except ValueError:
         return ["a body that is not JSON"]
     error = body.get("error") if isinstance(body, dict) else None
-    if found.status >= 400 and name != "mcp" and not (isinstance(error, dict) and str(error.get("message", "")).strip()):
-        return [f"status {found.status} without an error object"]
+    if reply.status >= 400 and name != "mcp" and not (isinstance(error, dict) and str(error.get("message", "")).strip()):
+        return [f"status {reply.status} without an error object"]
     return []
 
 
@@ -353,7 +353,7 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     rng = Random(f"{seed} api {number}")
     side = rng.choice(_SIDES)
     os.chdir(folder / "work")
-    WATCH.told.clear()
+    WATCH.reports.clear()
     problems: list[str] = []
     name, asking, how, found, log = "?", Asking("GET", "/"), [""], Reply(), io.StringIO()
     WATCH.folder, WATCH.forbidden = (folder / "work").resolve(), CANARY
@@ -385,7 +385,7 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
         problems.append(f"traceback: {type(error).__name__} {where(error)}")
     finally:
         WATCH.folder = None
-    problems += dict.fromkeys(WATCH.told)
+    problems += dict.fromkeys(WATCH.reports)
     return {
         "target": name,
         "command": f"{asking.method} {asking.target[:120]}",

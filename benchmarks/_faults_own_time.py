@@ -69,7 +69,7 @@ def wait(over: Callable[[], bool], pid: int, seconds: float) -> float | None:
         time.sleep(_PAUSE)
 
 
-def left(session: int, seconds: float = 2.0) -> list[str]:
+def survivors(session: int, seconds: float = 2.0) -> list[str]:
     """Processes of the session that outlive it by so many seconds."""
     until = time.monotonic() + seconds
     while True:

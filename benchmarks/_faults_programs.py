@@ -55,7 +55,7 @@ class Program:
     content: Callable[[Path], Any] | None = None
     start: str = _START
 
-    def found(self) -> Any:
+    def result(self) -> Any:
         if self.content is not None:
             return repr(self.content(Path("made")))
         return {name: hashlib.sha256((Path("made") / name).read_bytes()).hexdigest() for name in self.files}
@@ -140,14 +140,14 @@ def prepare(folder: Path, only: str) -> None:  # noqa: ARG001
     ):
         done = run(Program(command), seeds)
         if done.code:
-            raise RuntimeError(f"{command}: {done.said}")
+            raise RuntimeError(f"{command}: {done.output}")
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
     """A program that nobody stopped: what it made, how many changes of files that took, and how many seconds of processors."""
 
-    found: Any
+    result: Any
     changes: int
     seconds: float
 
@@ -170,16 +170,16 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
     real = rng.random() < _REAL
     tally = Tally()
     for turn in range(_TIMES):
-        last = run(program, work, _drawn(rng, whole, real, first=turn == 0))
+        last = run(program, work, _draw_stop(rng, whole, real, first=turn == 0))
         tally.add(last)
         if last.how is None:
             break
     else:
         last = run(program, work)
         tally.problems += last.problems
-    tally.problems += ended(program, last, whole.found)
+    tally.problems += ended(program, last, whole.result)
     if real:
-        tally.told.append("started by Python")
+        tally.log.append("started by Python")
     return row(name, program.command, tally, last)
 
 
@@ -190,17 +190,17 @@ def undisturbed(name: str, folder: Path) -> Whole:
         fresh(folder)
         done = run(program, work)
         if done.code:
-            raise RuntimeError(f"{name}: {done.said}")
-        _whole[name] = Whole(program.found(), int((work / "changes").read_text()), done.spent)
+            raise RuntimeError(f"{name}: {done.output}")
+        _whole[name] = Whole(program.result(), int((work / "changes").read_text()), done.spent)
     return _whole[name]
 
 
-def ended(program: Program, last: Done, expected: Any) -> list[str]:
+def ended(program: Program, last: ProgramExit, expected: Any) -> list[str]:
     """What is wrong at the end of a program that nobody stopped any more."""
     if last.code:
-        return [f"does not go on: exit code {last.code}: {last.said[-200:]}"]
+        return [f"does not go on: exit code {last.code}: {last.output[-200:]}"]
     try:
-        return [] if program.found() == expected else ["ends in something else than undisturbed"]
+        return [] if program.result() == expected else ["ends in something else than undisturbed"]
     except Exception as error:  # noqa: BLE001 - whatever it is, it cannot be read
         return [f"not readable: {error!r}"]
 
@@ -209,34 +209,34 @@ def ended(program: Program, last: Done, expected: Any) -> list[str]:
 class Tally:
     """What one trial did."""
 
-    told: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     kills: int = 0
     signals: list[float] = field(default_factory=list)
     """Of Ctrl-C and SIGTERM that were heard: seconds until the end."""
 
-    def add(self, done: Done) -> None:
+    def add(self, done: ProgramExit) -> None:
         self.problems += done.problems
         if done.how is None:
-            self.told.append(f"over before {done.moment}")
+            self.log.append(f"over before {done.moment}")
             return
         self.kills += done.how == signal.SIGKILL
-        if done.heard:
+        if done.graceful:
             self.signals.append(round(done.seconds, 2))
-        self.told.append(f"{done.how.name} {done.moment}: exit code {done.code}, {done.seconds:.1f} s later")
+        self.log.append(f"{done.how.name} {done.moment}: exit code {done.code}, {done.seconds:.1f} s later")
 
 
-def row(name: str, command: str, tally: Tally, last: Done) -> dict[str, Any]:
+def row(name: str, command: str, tally: Tally, last: ProgramExit) -> dict[str, Any]:
     return {
         "target": name,
         "command": command,
-        "changed": tally.told,
+        "changed": tally.log,
         "faults": tally.kills + len(tally.signals),
         "kills": tally.kills,
         "signals": tally.signals,
         "code": last.code,
         "problems": list(dict.fromkeys(tally.problems)),
-        "said": (last.said.strip().splitlines() or [""])[-1][:200],
+        "said": (last.output.strip().splitlines() or [""])[-1][:200],
     }
 
 
@@ -257,7 +257,7 @@ class Stop:
         return f"after {self.after:.2f} s of its own" if self.change is None else f"at change {self.change}"
 
 
-def _drawn(rng: Random, whole: Whole, real: bool, first: bool) -> Stop:
+def _draw_stop(rng: Random, whole: Whole, real: bool, first: bool) -> Stop:
     """At ``first`` anywhere in the whole program; later sooner, since a program that goes on has less to do."""
     how = rng.choice((*[signal.SIGKILL] * 4, signal.SIGTERM, signal.SIGINT))
     share = rng.random() if first else rng.random() ** 2
@@ -269,15 +269,15 @@ def _drawn(rng: Random, whole: Whole, real: bool, first: bool) -> Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """``how`` it was stopped, None where it was over before; ``heard``: it ended as one that was asked to.
+class ProgramExit:
+    """``how`` it was stopped, None where it was over before; ``graceful``: it ended as one that was asked to.
 
     ``seconds`` of its own from the signal to the end; ``spent`` of processors; ``problems`` of that."""
 
     code: int
-    said: str
+    output: str
     how: signal.Signals | None = None
-    heard: bool = False
+    graceful: bool = False
     moment: str = ""
     seconds: float = 0.0
     spent: float = 0.0
@@ -287,7 +287,7 @@ class Done:
 _nursery = Nursery()
 
 
-def run(program: Program, work: Path, stop: Stop | None = None, memory: int | None = None) -> Done:
+def run(program: Program, work: Path, stop: Stop | None = None, memory: int | None = None) -> ProgramExit:
     """The program, until it ends or is stopped; ``memory``: bytes that it may have more than at its beginning."""
     process = started(program.command, work, program.start, stop, memory)
     spent = 0.0
@@ -295,7 +295,7 @@ def run(program: Program, work: Path, stop: Stop | None = None, memory: int | No
         if stop is not None and stop.change is None:
             reached = own_time.wait(lambda: _ended(process) or own_time.spent(process.pid) >= stop.after, process.pid, _LONG)
             if reached is None:
-                return Done(-1, said(work), problems=("does not end",))
+                return ProgramExit(-1, output_of(work), problems=("does not end",))
             struck = process.poll() is None
             process.send_signal(stop.how)
         else:
@@ -310,18 +310,20 @@ def run(program: Program, work: Path, stop: Stop | None = None, memory: int | No
             seconds = own_time.wait(over, process.pid, 10 * SECONDS if struck else _LONG)
             if seconds is None:
                 name = f"{stop.how.name}: " if stop is not None and struck else ""
-                return Done(-1, said(work), problems=(f"{name}does not end",))
+                return ProgramExit(-1, output_of(work), problems=(f"{name}does not end",))
             if process.poll() is not None:
                 break
             struck = True
         struck = struck or _struck(work)
-        code, words = process.wait(), said(work)
+        code, words = process.wait(), output_of(work)
         if stop is None or not struck:
-            problems = own_time.left(process.pid) if code == 0 else ()
-            return Done(code, words, moment=str(stop), spent=spent, problems=problems)
+            problems = own_time.survivors(process.pid) if code == 0 else ()
+            return ProgramExit(code, words, moment=str(stop), spent=spent, problems=problems)
         heard = code == 128 + stop.how
-        problems = [*judged(stop.how, code, seconds, words), *own_time.left(process.pid)]
-        return Done(code, words, stop.how, heard, str(stop), seconds, spent, [f"{stop.how.name}: {one}" for one in problems])
+        problems = [*judged(stop.how, code, seconds, words), *own_time.survivors(process.pid)]
+        return ProgramExit(
+            code, words, stop.how, heard, str(stop), seconds, spent, [f"{stop.how.name}: {one}" for one in problems]
+        )
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -379,5 +381,5 @@ def _over(words: str) -> bool:
     return bool(words.strip()) and not words.rstrip().endswith("...")
 
 
-def said(work: Path) -> str:
+def output_of(work: Path) -> str:
     return (work / "said").read_text("utf-8", "replace") if (work / "said").is_file() else ""

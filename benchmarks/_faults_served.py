@@ -18,14 +18,14 @@ from random import Random
 from typing import Any
 
 from benchmarks import _faults_own_time as own_time
-from benchmarks._faults_programs import SECONDS, Done, Tally, said, started
+from benchmarks._faults_programs import SECONDS, ProgramExit, Tally, output_of, started
 
 _COMMAND = "serve --method direct --port 0 --set server.feedback=judged.jsonl"
 _ROUNDS = 6
 _QUESTIONS = [f"What is the birthplace of person {number}?" for number in range(6)]
 
 
-def served(rng: Random, work: Path) -> tuple[Tally, Done]:
+def served(rng: Random, work: Path) -> tuple[Tally, ProgramExit]:
     """Judgements are posted by three clients when the server is stopped, some times before it is ready."""
     taken: list[str] = []
     tally = Tally()
@@ -58,11 +58,11 @@ def served(rng: Random, work: Path) -> tuple[Tally, Done]:
                 client.join(30)
             tally.kills += how == signal.SIGKILL
             when = f"after {after:.2f} s{' of its start' if early else ''}, {len(taken) - before} judgements acknowledged"
-            tally.told.append(f"{how.name} {when}: exit code {code}, {seconds:.1f} s later")
+            tally.log.append(f"{how.name} {when}: exit code {code}, {seconds:.1f} s later")
             if how != signal.SIGKILL:
                 tally.signals.append(round(seconds, 2))
-                tally.problems += [f"{how.name}: {one}" for one in _judged(how, code, seconds, said(work), early)]
-            tally.problems += [f"{how.name}: {one}" for one in own_time.left(process.pid)]
+                tally.problems += [f"{how.name}: {one}" for one in _judged(how, code, seconds, output_of(work), early)]
+            tally.problems += [f"{how.name}: {one}" for one in own_time.survivors(process.pid)]
         finally:
             over.set()
             with contextlib.suppress(ProcessLookupError):
@@ -71,7 +71,7 @@ def served(rng: Random, work: Path) -> tuple[Tally, Done]:
         tally.problems += _kept(work / "judged.jsonl", taken, round_)
     if not taken:
         tally.problems.append("no judgement was acknowledged: nothing is tried")
-    return tally, Done(0, said(work))
+    return tally, ProgramExit(0, output_of(work))
 
 
 def _busy(process: Any, seconds: float) -> bool:
@@ -120,11 +120,11 @@ def _kept(file: Path, taken: list[str], round_: int) -> list[str]:
 def _address(process: Any, work: Path) -> str:
     until = time.monotonic() + 60
     while time.monotonic() < until and process.poll() is None:
-        for word in said(work).split():
+        for word in output_of(work).split():
             if word.startswith("http://127.0.0.1:"):
                 return word.rstrip("/.,").removesuffix("/v1")
         time.sleep(0.05)
-    raise RuntimeError(f"the server does not start: {said(work)}")
+    raise RuntimeError(f"the server does not start: {output_of(work)}")
 
 
 def _client(address: str, taken: list[str], over: threading.Event, rng: Random) -> None:

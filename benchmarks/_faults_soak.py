@@ -61,14 +61,14 @@ index = "index"
 class Round:
     """What came of one round's requests."""
 
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     judged: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
 
-    def problem(self, said: str) -> None:
-        if said not in self.problems:
-            self.problems.append(said)
+    def problem(self, message: str) -> None:
+        if message not in self.problems:
+            self.problems.append(message)
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Soaked:
     mb: list[float] = field(default_factory=list)
     handles: list[int] = field(default_factory=list)
     temporary: str = ""
-    kept: frozenset[str] = frozenset()
+    initial: frozenset[str] = frozenset()
     """Temporary files of what was answered at the start."""
 
 
@@ -116,25 +116,25 @@ def prepare(folder: Path, only: str) -> None:  # noqa: ARG001
     soaked = Soaked(work, process, url, key, questions, temporary=str(temporary))
     _SOAKED.append(soaked)
     soaked.answers = asyncio.run(_references(soaked))
-    soaked.kept = frozenset(one.name for one in temporary.iterdir())
+    soaked.initial = frozenset(one.name for one in temporary.iterdir())
 
 
 def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any]:  # noqa: ARG001
     """One round of load, then quiet, then what is left of it."""
     soaked = _SOAKED[-1]
     rng = Random(f"{seed} soak {number}")
-    found = asyncio.run(_round(soaked, number, rng))
+    results = asyncio.run(_round(soaked, number, rng))
     if soaked.process.poll() is not None:
-        found.problem(f"the server ended: exit code {soaked.process.returncode}")
+        results.problem(f"the server ended: exit code {soaked.process.returncode}")
     else:
-        _look(soaked, found)
-    requests = sum(found.asked.values())
-    told = [f"{requests} requests", *(f"{name} {count}" for name, count in sorted(found.asked.items()))]
+        _look(soaked, results)
+    requests = sum(results.requests.values())
+    told = [f"{requests} requests", *(f"{name} {count}" for name, count in sorted(results.requests.items()))]
     if soaked.mb:
         told += [f"{soaked.mb[-1]:.0f} MB", f"{soaked.handles[-1]} handles"]
     return {
         "target": "server", "command": "serve --config server.toml", "changed": told, "code": soaked.process.poll(),
-        "problems": found.problems, "said": _log(soaked.work)[-200:],
+        "problems": results.problems, "said": _log(soaked.work)[-200:],
     }  # fmt: skip
 
 
@@ -144,39 +144,39 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
 async def _round(soaked: Soaked, number: int, rng: Random) -> Round:
     import httpx2
 
-    found = Round()
+    results = Round()
     until = time.monotonic() + SECONDS
     limits = httpx2.Limits(max_connections=CLIENTS + 4, max_keepalive_connections=CLIENTS)
     headers = {"authorization": f"Bearer {soaked.key}"}
     async with httpx2.AsyncClient(base_url=soaked.url, timeout=90, limits=limits, headers=headers) as http:
-        clients = [_client(http, soaked, found, Random(rng.random()), until) for _ in range(CLIENTS)]
-        await asyncio.gather(*clients, _changes(http, soaked, found, number))
-        await _quiet(http, found)
+        clients = [_client(http, soaked, results, Random(rng.random()), until) for _ in range(CLIENTS)]
+        await asyncio.gather(*clients, _changes(http, soaked, results, number))
+        await _quiet(http, results)
         asked = rng.sample(sorted(soaked.answers), 12)
         for setup, question in asked:
             answer = (await _chat(http, setup, question)).json()["choices"][0]["message"]["content"]
             if answer != soaked.answers[setup, question]:
-                found.problem(f"{setup} answers otherwise than at the start: {answer[:60]!r}")
-    return found
+                results.problem(f"{setup} answers otherwise than at the start: {answer[:60]!r}")
+    return results
 
 
-async def _client(http: Any, soaked: Soaked, found: Round, rng: Random, until: float) -> None:
+async def _client(http: Any, soaked: Soaked, results: Round, rng: Random, until: float) -> None:
     import httpx2
 
     while time.monotonic() < until:
         name = rng.choice(list(_KINDS))
         try:
-            await _KINDS[name](http, soaked, found, rng)
+            await _KINDS[name](http, soaked, results, rng)
         except httpx2.HTTPError as error:
-            found.problem(f"{name}: {type(error).__name__}: {error}"[:160])
+            results.problem(f"{name}: {type(error).__name__}: {error}"[:160])
             return
-        found.asked[name] += 1
+        results.requests[name] += 1
 
 
-def _expect(response: Any, found: Round, name: str, *codes: int) -> bool:
+def _expect(response: Any, results: Round, name: str, *codes: int) -> bool:
     if response.status_code in codes:
         return True
-    found.problem(f"{name}: status {response.status_code}, expected {codes}: {response.text[:120]}")
+    results.problem(f"{name}: status {response.status_code}, expected {codes}: {response.text[:120]}")
     return False
 
 
@@ -185,21 +185,21 @@ async def _chat(http: Any, setup: str, question: str) -> Any:
     return await http.post("/v1/chat/completions", json={"model": f"gnothi/{setup}", "messages": messages})
 
 
-async def _whole(http: Any, soaked: Soaked, found: Round, rng: Random) -> None:
+async def _whole(http: Any, soaked: Soaked, results: Round, rng: Random) -> None:
     """An answer; where it was asked at the start, the same one."""
     setup, question = rng.choice(_SETUPS), rng.choice(soaked.questions)
     if rng.random() < 0.3:
         setup, question = rng.choice(sorted(soaked.answers))
     response = await _chat(http, setup, question)
-    if _expect(response, found, "chat", 200):
+    if _expect(response, results, "chat", 200):
         said = response.json()
-        found.answers.append(said["gnothi"]["id"])
+        results.answers.append(said["gnothi"]["id"])
         known = soaked.answers.get((setup, question))
         if known is not None and said["choices"][0]["message"]["content"] != known:
-            found.problem(f"{setup} answers otherwise under load")
+            results.problem(f"{setup} answers otherwise under load")
 
 
-async def _streamed(http: Any, soaked: Soaked, found: Round, rng: Random, leave: bool = False) -> None:
+async def _streamed(http: Any, soaked: Soaked, results: Round, rng: Random, leave: bool = False) -> None:
     body: dict[str, Any]
     path, body = "/v1/chat/completions", {"messages": [{"role": "user", "content": rng.choice(soaked.questions)}]}
     if rng.random() < 0.5:
@@ -208,7 +208,7 @@ async def _streamed(http: Any, soaked: Soaked, found: Round, rng: Random, leave:
     lines = rng.choice((0, 1, 3)) if leave else None
     async with http.stream("POST", path, json=asked) as stream:
         if stream.status_code != 200:
-            found.problem(f"stream: status {stream.status_code}")
+            results.problem(f"stream: status {stream.status_code}")
             return
         got, last = 0, ""
         async for line in stream.aiter_lines():
@@ -217,13 +217,13 @@ async def _streamed(http: Any, soaked: Soaked, found: Round, rng: Random, leave:
             got += 1
             last = line or last
         if lines is None and last != "data: [DONE]" and "response.completed" not in last:
-            found.problem(f"a stream ends in {last[:80]!r}")
+            results.problem(f"a stream ends in {last[:80]!r}")
 
 
-async def _leaving(http: Any, soaked: Soaked, found: Round, rng: Random) -> None:
+async def _leaving(http: Any, soaked: Soaked, results: Round, rng: Random) -> None:
     """Within a stream, or before a whole answer is there."""
     if rng.random() < 0.5:
-        return await _streamed(http, soaked, found, rng, leave=True)
+        return await _streamed(http, soaked, results, rng, leave=True)
     asking = asyncio.ensure_future(_chat(http, rng.choice(_SETUPS), rng.choice(soaked.questions)))
     await asyncio.wait({asking}, timeout=rng.uniform(0, 0.5))
     asking.cancel()
@@ -232,30 +232,30 @@ async def _leaving(http: Any, soaked: Soaked, found: Round, rng: Random) -> None
     return None
 
 
-async def _judging(http: Any, soaked: Soaked, found: Round, rng: Random) -> None:
-    if not found.answers:
-        return await _whole(http, soaked, found, rng)
-    name = found.answers.pop()
+async def _judging(http: Any, soaked: Soaked, results: Round, rng: Random) -> None:
+    if not results.answers:
+        return await _whole(http, soaked, results, rng)
+    name = results.answers.pop()
     response = await http.post("/v1/feedback", json={"id": name, "right": rng.random() < 0.5})
-    if _expect(response, found, "feedback", 200):
-        found.judged.append(name)
+    if _expect(response, results, "feedback", 200):
+        results.judged.append(name)
     return None
 
 
-async def _searching(http: Any, soaked: Soaked, found: Round, rng: Random) -> None:
+async def _searching(http: Any, soaked: Soaked, results: Round, rng: Random) -> None:
     body: Mapping[str, Any] = {"model": f"gnothi/{rng.choice(('rag', 'library'))}", "query": "ferry at noon", "k": 3}
     path = "/v1/search"
     if rng.random() < 0.5:
         path, body = "/v1/know", {"model": "gnothi/seakr", "question": rng.choice(soaked.questions)}
-    _expect(await http.post(path, json=body), found, path, 200)
+    _expect(await http.post(path, json=body), results, path, 200)
 
 
-async def _looking(http: Any, _: Soaked, found: Round, rng: Random) -> None:
+async def _looking(http: Any, _: Soaked, results: Round, rng: Random) -> None:
     path = rng.choice(("/", "/v1/models", "/v1/runs", "/metrics", "/healthz", "/static/page.js"))
-    _expect(await http.get(path), found, path, 200)
+    _expect(await http.get(path), results, path, 200)
 
 
-async def _bad(http: Any, soaked: Soaked, found: Round, rng: Random) -> None:
+async def _bad(http: Any, soaked: Soaked, results: Round, rng: Random) -> None:
     question = rng.choice(soaked.questions)
     asked: tuple[bytes | dict[str, Any], str, int] = rng.choice(
         (
@@ -269,7 +269,7 @@ async def _bad(http: Any, soaked: Soaked, found: Round, rng: Random) -> None:
     body, key, code = asked
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-    _expect(await http.post("/v1/chat/completions", content=content, headers=headers), found, "a bad request", code)
+    _expect(await http.post("/v1/chat/completions", content=content, headers=headers), results, "a bad request", code)
 
 
 _KINDS = {
@@ -278,7 +278,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-async def _changes(http: Any, soaked: Soaked, found: Round, number: int) -> None:
+async def _changes(http: Any, soaked: Soaked, results: Round, number: int) -> None:
     """Amid the load: the index of ``library`` is built again from other documents, a key is made, used and revoked."""
     from gnothi.serving import keys
 
@@ -292,10 +292,10 @@ async def _changes(http: Any, soaked: Soaked, found: Round, number: int) -> None
             await asyncio.to_thread(keys.revoke, file, name)
         await asyncio.sleep(2)  # the file is looked at once a second
         response = await http.get("/v1/models", headers={"authorization": f"Bearer {key}"})
-        _expect(response, found, "a key that is revoked" if revoked else "a new key", 401 if revoked else 200)
+        _expect(response, results, "a key that is revoked" if revoked else "a new key", 401 if revoked else 200)
 
 
-async def _quiet(http: Any, found: Round) -> None:
+async def _quiet(http: Any, results: Round) -> None:
     """Nothing is under way or waiting soon after the last client has gone."""
     until = time.monotonic() + QUIET
     while True:
@@ -305,7 +305,7 @@ async def _quiet(http: Any, found: Round) -> None:
         if not left:
             return
         if time.monotonic() > until:
-            found.problem(f"clients have gone, yet {left}")
+            results.problem(f"clients have gone, yet {left}")
             return
         await asyncio.sleep(0.2)
 
@@ -313,7 +313,7 @@ async def _quiet(http: Any, found: Round) -> None:
 # --- what is left of it ------------------------------------------------------------------------------------------------------
 
 
-def _look(soaked: Soaked, found: Round) -> None:
+def _look(soaked: Soaked, results: Round) -> None:
     """Memory and handles beside those of the rounds just after the caches were full; judgements, the log, files left over."""
     status = Path(f"/proc/{soaked.process.pid}/status").read_text()
     soaked.mb.append(int(status.split("RssAnon:")[1].split()[0]) / 1024)
@@ -322,20 +322,20 @@ def _look(soaked: Soaked, found: Round) -> None:
         for what, figures, more in (("memory", soaked.mb, MORE_MB), ("handles", soaked.handles, MORE_HANDLES)):
             before, now = (statistics.median(map(float, some)) for some in (figures[SETTLED : SETTLED + 4], figures[-4:]))
             if now > before + more:
-                found.problem(f"{what} grow: {before:.0f} after {SETTLED} rounds")
-    soaked.judged += found.judged
+                results.problem(f"{what} grow: {before:.0f} after {SETTLED} rounds")
+    soaked.judged += results.judged
     kept: Counter[str] = Counter()
     if soaked.judged:
         for line in (soaked.work / "judged.jsonl").read_text("utf-8").splitlines():
             kept[json.loads(line)["answer_id"]] += 1
     if lost := sum(not kept[one] for one in soaked.judged):
-        found.problem(f"{lost} acknowledged judgements are lost")
+        results.problem(f"{lost} acknowledged judgements are lost")
     if any(times > 1 for times in kept.values()):
-        found.problem("judgements are kept twice")
+        results.problem("judgements are kept twice")
     if "Traceback (most recent" in _log(soaked.work):
-        found.problem("a traceback in the server's log")
-    if left := [one.name for one in Path(soaked.temporary).iterdir() if one.name not in soaked.kept]:
-        found.problem(f"files left over: {left[:3]}")
+        results.problem("a traceback in the server's log")
+    if left := [one.name for one in Path(soaked.temporary).iterdir() if one.name not in soaked.initial]:
+        results.problem(f"files left over: {left[:3]}")
 
 
 def _log(work: Path) -> str:
@@ -346,14 +346,14 @@ async def _references(soaked: Soaked) -> dict[tuple[str, str], str]:
     """What is answered before anything else; ``library`` changes with its index."""
     import httpx2
 
-    found = {}
+    results = {}
     headers = {"authorization": f"Bearer {soaked.key}"}
     async with httpx2.AsyncClient(base_url=soaked.url, timeout=90, headers=headers) as http:
         for question in soaked.questions[:16]:
             for setup in _SETUPS[:3]:
                 said = (await _chat(http, setup, question)).json()
-                found[setup, question] = str(said["choices"][0]["message"]["content"])
-    return found
+                results[setup, question] = str(said["choices"][0]["message"]["content"])
+    return results
 
 
 def _write_docs(work: Path, number: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks import _faults_programs as programs
 from benchmarks._faults_killed import fresh
-from benchmarks._faults_programs import PROGRAMS, Done, Tally, ended, row, undisturbed
+from benchmarks._faults_programs import PROGRAMS, ProgramExit, Tally, ended, row, undisturbed
 
 _NOT = ("serve with feedback", "eval with workers")
 """A server has no end to compare, and workers have limits of their own."""
@@ -36,19 +36,19 @@ def trial(number: int, seed: int, folder: Path, only: str = "") -> dict[str, Any
         spare = int(2 ** rng.uniform(18, 28))
         done = programs.run(program, work, memory=spare)
         how = "which ends the process" if done.code < 0 else f"exit code {done.code}"
-        tally.told.append(f"{spare / 2**20:.1f} MB more than at its beginning: {how}")
+        tally.log.append(f"{spare / 2**20:.1f} MB more than at its beginning: {how}")
         met += done.code != 0
-        tally.problems += _wrong(done) if done.code else ended(program, done, whole.found)
+        tally.problems += _wrong(done) if done.code else ended(program, done, whole.result)
     last = programs.run(program, work)
-    tally.problems += [*last.problems, *ended(program, last, whole.found)]
+    tally.problems += [*last.problems, *ended(program, last, whole.result)]
     return {**row(name, program.command, tally, last), "faults": met}
 
 
-def _wrong(done: Done) -> list[str]:
+def _wrong(done: ProgramExit) -> list[str]:
     """A library in another language that gets no memory may end the process: that counts as a kill. What Python itself says of
     memory that it had none of ("Exception ignored in") stands beside our sentence, and is not counted; nor is an end before the
     command began."""
-    said = _ASIDE.sub("", done.said)
+    said = _ASIDE.sub("", done.output)
     if done.code < 0 or ("MemoryError" in said and _OURS not in said):
         return []
     problems = [*done.problems, *([f"traceback: {said.strip().splitlines()[-1]:.80}"] if _TRACEBACK in said else [])]

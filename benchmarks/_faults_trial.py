@@ -40,7 +40,7 @@ class Watched:
 
     folder: Path | None = None
     forbidden: str = ""
-    told: list[str] = field(default_factory=list)
+    reports: list[str] = field(default_factory=list)
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.folder is None:
@@ -48,22 +48,22 @@ class Watched:
         if event == "open":
             path, mode, flags = (*arguments, None, None, None)[:3]
             writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-            self._seen(path, bool(writes or (isinstance(mode, str) and set(mode) & set("wax+"))))
+            self._check_path(path, bool(writes or (isinstance(mode, str) and set(mode) & set("wax+"))))
         elif event in _WRITES and not (event == "os.mkdir" and os.path.isdir(arguments[0])):
-            self._seen(arguments[-1 if event in ("os.rename", "os.link") else 0], True)
+            self._check_path(arguments[-1 if event in ("os.rename", "os.link") else 0], True)
         elif event in _RUNS:
-            self.told.append(f"runs: {event} {str(arguments)[:80]}")
+            self.reports.append(f"runs: {event} {str(arguments)[:80]}")
 
-    def _seen(self, path: object, writes: bool) -> None:
+    def _check_path(self, path: object, writes: bool) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             return
         full = os.path.realpath(os.path.join(os.getcwd(), os.fsdecode(path)))
         if self.forbidden and self.forbidden in full:
-            self.told.append(f"{'writes' if writes else 'reads'} outside: {self.forbidden}")
+            self.reports.append(f"{'writes' if writes else 'reads'} outside: {self.forbidden}")
         elif (
             writes and not full.startswith(f"{self.folder}{os.sep}") and not _PASSING.match(full) and "__pycache__" not in full
         ):
-            self.told.append(f"writes outside: {full}")
+            self.reports.append(f"writes outside: {full}")
 
 
 WATCH = Watched()
@@ -139,7 +139,7 @@ def call(arguments: Sequence[str], seconds: float = SECONDS) -> Outcome:
 
     out, err, problems = io.StringIO(), io.StringIO(), []
     code = -1
-    WATCH.told.clear()
+    WATCH.reports.clear()
     WATCH.folder = Path.cwd().resolve()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), limited(seconds):
@@ -164,7 +164,7 @@ def call(arguments: Sequence[str], seconds: float = SECONDS) -> Outcome:
     if (found := STEERING.search(shown) or STEERING.search(said)) is not None:
         text = shown if STEERING.search(shown) else said
         problems.append(f"steers the terminal: {text[max(0, found.start() - 30) : found.end()][:60]!r}")
-    problems += dict.fromkeys(WATCH.told)
+    problems += dict.fromkeys(WATCH.reports)
     return Outcome(code, shown, said, tuple(problems))
 
 

@@ -40,7 +40,7 @@ SPLITS = ("training", "calibration", "test")
 
 
 @dataclass(frozen=True)
-class Given:
+class Arguments:
     """``sizes``: questions of each split. ``extra``: further arguments of every command that opens the model."""
 
     data: Path
@@ -56,13 +56,13 @@ class Given:
 # --- questions and passages ------------------------------------------------------------------------------------------
 
 
-def prepare(given: Given, part: str) -> Path:
+def prepare(arguments: Arguments, part: str) -> Path:
     """Write the part's splits and, once for all parts, the passages; returns the part's folder."""
-    folder = given.out / part
+    folder = arguments.out / part
     folder.mkdir(parents=True, exist_ok=True)
-    if not (given.out / "passages.jsonl").is_file():
-        _write(given.out / "passages.jsonl", passages(given.data))
-    for name, lines in splits(given, part).items():
+    if not (arguments.out / "passages.jsonl").is_file():
+        _write(arguments.out / "passages.jsonl", passages(arguments.data))
+    for name, lines in splits(arguments, part).items():
         path, text = folder / f"{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         if path.is_file() and path.read_text("utf-8") != text:
             sys.exit(f"{path} holds other questions: got another --questions or --seed than before; give another --out")
@@ -70,15 +70,15 @@ def prepare(given: Given, part: str) -> Path:
     return folder
 
 
-def splits(given: Given, part: str) -> dict[str, list[dict[str, Any]]]:
+def splits(arguments: Arguments, part: str) -> dict[str, list[dict[str, Any]]]:
     """Disjoint draws; where a data set is too small, the splits keep their proportions."""
     from gnothi.datasets import load
 
-    questions = load(str(given.data / PARTS[part]))
-    random.Random(given.seed).shuffle(questions)
-    share = min(1.0, len(questions) / sum(given.sizes))
+    questions = load(str(arguments.data / PARTS[part]))
+    random.Random(arguments.seed).shuffle(questions)
+    share = min(1.0, len(questions) / sum(arguments.sizes))
     found, begun = {}, 0
-    for name, size in zip(SPLITS, given.sizes, strict=True):
+    for name, size in zip(SPLITS, arguments.sizes, strict=True):
         taken = questions[begun : begun + int(share * size)]
         begun += len(taken)
         found[name] = [
@@ -87,14 +87,14 @@ def splits(given: Given, part: str) -> dict[str, list[dict[str, Any]]]:
                 "question": one.text,
                 "answers": list(one.answers),
                 "kind": one.kind,
-                "metadata": _told(one.metadata),
+                "metadata": _popularity(one.metadata),
             }
             for one in taken
         ]
     return found
 
 
-def _told(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _popularity(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {"popularity": metadata["popularity"]} if "popularity" in metadata else {}
 
 
@@ -131,17 +131,17 @@ def _write(path: Path, lines: Iterator[dict[str, Any]]) -> None:
 Command = list[str]
 
 
-def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[str, Command]]:
+def commands(arguments: Arguments, part: str, best: str = "SIGNAL") -> Iterator[tuple[str, Command]]:
     """(what for, arguments of ``gnothi``) in order. ``best`` is the signal that ``best_signal`` gates by, once it is known."""
     from gnothi.signals import registry
 
     learnt = {name for name in registry.names() if registry.reads_probe(name) or registry.counts(name)}
-    index, folder = str(given.out / "index"), given.out / part
+    index, folder = str(arguments.out / "index"), arguments.out / part
     split = {name: str(folder / f"{name}.jsonl") for name in SPLITS}
-    opened = ["--model", given.model, *given.extra]
+    opened = ["--model", arguments.model, *arguments.extra]
     asked = [*opened, "--index", index]
-    chosen, wanted = folder / "thresholds", set(given.methods)
-    yield "index", ["index", "build", str(given.out / "passages.jsonl"), "--out", index]
+    chosen, wanted = folder / "thresholds", set(arguments.methods)
+    yield "index", ["index", "build", str(arguments.out / "passages.jsonl"), "--out", index]
     probe = ["--set", f"panel.signal.probe={folder / 'probe'}"] if "probe_gate" in wanted else []
     if probe:
         yield (
@@ -174,7 +174,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
         gate = given_settings.get("gate", signal)
         given_settings |= {"signal.probe": str(folder / "probe")} if gate in learnt else {}
         given_settings |= {"classifier": str(folder / "classifier")} if name == "adaptive_rag" else {}
-        given_settings |= {"judge": given.judge} if name == JUDGED and given.judge else {}
+        given_settings |= {"judge": arguments.judge} if name == JUDGED and arguments.judge else {}
         thresholds = ["--calibration", str(chosen / f"{name}.toml")] if name in (*GATED, *PARTS_OF_WHOLES) else []
         more = [word for key, value in given_settings.items() for word in ("--set", f"{key}={value}")]
         yield (
@@ -183,7 +183,7 @@ def commands(given: Given, part: str, best: str = "SIGNAL") -> Iterator[tuple[st
         )
 
 
-def shown(command: Sequence[str], given: Given) -> str:
+def as_text(command: Sequence[str], arguments: Arguments) -> str:
     """The command as a reader may type it, with the folders' names alone."""
     words = ["gnothi", *command]
-    return " ".join(word.replace(str(given.out), "real") for word in words)
+    return " ".join(word.replace(str(arguments.out), "real") for word in words)

@@ -91,10 +91,10 @@ class Spread:
     n: int
 
     def __str__(self) -> str:
-        return f"{shown(self.median)} ({shown(self.low)} - {shown(self.high)})"
+        return f"{rounded(self.median)} ({rounded(self.low)} - {rounded(self.high)})"
 
 
-def shown(value: float) -> str:
+def rounded(value: float) -> str:
     """Three digits that count."""
     size = abs(value)
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3f}"
@@ -117,7 +117,7 @@ def interleave(names: Sequence[str], measure: Callable[[str, int], float], repea
         first = number % len(names)
         one = {name: measure(name, number) for name in (*names[first:], *names[:first])}
         rounds.append({name: one[name] for name in names})
-        say(f"  round {number + 1} of {repeats}: " + ", ".join(f"{name} {shown(cost)}" for name, cost in rounds[-1].items()))
+        say(f"  round {number + 1} of {repeats}: " + ", ".join(f"{name} {rounded(cost)}" for name, cost in rounds[-1].items()))
     return rounds
 
 

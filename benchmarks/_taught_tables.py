@@ -47,12 +47,12 @@ class Measurements:
     signals: dict[str, Floats]
     tokens: dict[str, Floats]
 
-    def where(self, kept: Mask) -> Measurements:
+    def where(self, mask: Mask) -> Measurements:
         """The questions of a mask."""
-        names = tuple(name for name, one in zip(self.ids, kept, strict=True) if one)
+        names = tuple(name for name, one in zip(self.ids, mask, strict=True) if one)
         whole = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ids"}
         cut: dict[str, Any] = {
-            key: {name: values[kept] for name, values in one.items()} if isinstance(one, dict) else one[kept]
+            key: {name: values[mask] for name, values in one.items()} if isinstance(one, dict) else one[mask]
             for key, one in whole.items()
         }
         return Measurements(ids=names, **cut)
@@ -62,22 +62,22 @@ def _times(grade: int) -> str:
     return "once" if grade == 1 else f"{grade} times"
 
 
-def told(plan: Plan, split: str) -> Measurements:
+def measurements(plan: Plan, split: str) -> Measurements:
     folder = plan.folder / f"memory-{split}"
-    found = read(folder, METRIC, "panel", "direct")
+    measured = read(folder, METRIC, "panel", "direct")
     lines = map(json.loads, (plan.folder / f"{split}.jsonl").read_text("utf-8").splitlines())
     about = {line["id"]: line["metadata"] for line in lines}
     by_method = group(read_rows(folder))
     panel, direct = ({row.question_id: row for row in by_method[name]} for name in ("panel", "direct"))
-    answered = np.array([_tokens(direct[name].cost) for name in found.questions])
-    signals = {one.name: one.values for one in found.signals if one.name in registry.names()}
-    beside = {name: np.array([_tokens(panel[one].signals[name]) for one in found.questions]) for name in signals}
+    answered = np.array([_tokens(direct[name].cost) for name in measured.questions])
+    signals = {one.name: one.values for one in measured.signals if one.name in registry.names()}
+    beside = {name: np.array([_tokens(panel[one].signals[name]) for one in measured.questions]) for name in signals}
     return Measurements(
-        ids=found.questions,
-        part=np.array([about[name]["part"] for name in found.questions]),
-        taught=np.array([about[name]["taught"] for name in found.questions], dtype=np.float64),
-        views=np.array([about[name]["popularity"] for name in found.questions], dtype=np.float64),
-        never=found.never,
+        ids=measured.questions,
+        part=np.array([about[name]["part"] for name in measured.questions]),
+        taught=np.array([about[name]["taught"] for name in measured.questions], dtype=np.float64),
+        views=np.array([about[name]["popularity"] for name in measured.questions], dtype=np.float64),
+        never=measured.never,
         answered=answered,
         signals=signals,
         tokens={name: answered + more for name, more in beside.items()},
@@ -120,7 +120,7 @@ def best_signal(plan: Plan, kind: str) -> tuple[str, float]:
 
 def with_rag(plan: Plan, kind: str, split: str, part: str = "") -> tuple[Measurements, Ran]:
     """The questions that rag did not fail on; ``part`` alone, where one is given."""
-    mine = told(plan, split)
+    mine = measurements(plan, split)
     always = ran(plan, kind, f"rag-{split}", mine.ids)
     kept = np.isfinite(always.quality) & ((mine.part == part) if part else True)
     return mine.where(kept), Ran(*(values[kept] for values in always))
@@ -150,7 +150,7 @@ def page(plans: Sequence[Plan]) -> Iterator[str]:
         yield ""
 
 
-def _done(plan: Plan, kind: str, run: str) -> bool:
+def _finished(plan: Plan, kind: str, run: str) -> bool:
     return (plan.folder / kind / run / "done").is_file()
 
 
@@ -161,7 +161,7 @@ def ready(plans: Sequence[Plan], kind: str) -> list[Plan]:
         plan
         for plan in plans
         if kind in plan.libraries and all((plan.folder / run / "done").is_file() for run in runs)
-        if all(_done(plan, kind, run) for run in ("rag-test", "rag-calibration"))
+        if all(_finished(plan, kind, run) for run in ("rag-test", "rag-calibration"))
     ]
 
 
@@ -249,7 +249,7 @@ def methods(plans: Sequence[Plan]) -> Iterator[str]:
             costs = float(one.searched.mean()), float(one.tokens.mean())
             lines.append([f"gate: {name}", *_line(one.ours, one.never, one.always, *costs)])
         for name in METHODS:
-            if of := [plan for plan in ready(plans, kind) if _done(plan, kind, name)]:
+            if of := [plan for plan in ready(plans, kind) if _finished(plan, kind, name)]:
                 lines.append([name, *_method(of, kind, name), _seconds(of, kind, name)])
         yield from table(header, [[*line, *[""] * (len(header) - len(line))] for line in lines])
         yield ""
@@ -297,10 +297,10 @@ def _line(ours: Floats, never: Floats, always: Floats, searches: float | None, t
 def signals(plans: Sequence[Plan]) -> list[str]:
     """AUROC for a wrong answer from memory: of all test questions, of each data set, and within each grade. Signals that ask
     further questions were measured on some of the test questions."""
-    every = [told(plan, "test") for plan in plans if (plan.folder / "memory-test" / "done").is_file()]
+    every = [measurements(plan, "test") for plan in plans if (plan.folder / "memory-test" / "done").is_file()]
     names = sorted(set.intersection(*(set(one.signals) for one in every)))
     found = {name: [(one.part, one.taught, one.never, one.signals[name]) for one in every] for name in names}
-    found |= {name: asked for name in ASKED if (asked := [_asked(plan, name) for plan in plans if _done(plan, "", name)])}
+    found |= {name: asked for name in ASKED if (asked := [_own_run(plan, name) for plan in plans if _finished(plan, "", name)])}
     parts = plans[0].parts
     header = ["signal", "n", "all", "95 % interval", *parts, *map(_times, GRADES)]
     lines = []
@@ -312,7 +312,7 @@ def signals(plans: Sequence[Plan]) -> list[str]:
     return table(header, lines)
 
 
-def _asked(plan: Plan, name: str) -> tuple[Any, Floats, Floats, Floats]:
+def _own_run(plan: Plan, name: str) -> tuple[Any, Floats, Floats, Floats]:
     """(part, taught, never, uncertainty) of a signal that was measured in a run of its own."""
     rows = [row for row in rows_of(plan, "", name) if not row.failed]
     scores = [np.inf if row.uncertainty is None else row.uncertainty for row in rows]
@@ -348,7 +348,7 @@ def promises(plans: Sequence[Plan]) -> list[str]:
     """Whether --target-error keeps its promise over halves drawn anew of all questions of calibration and test."""
     header = ["signal", "target error", "refused", "trusted", "promise broken", "allowed"]
     there = [plan for plan in plans if (plan.folder / "memory-calibration" / "done").is_file()]
-    every = [told(plan, split) for plan in there for split in ("calibration", "test")]
+    every = [measurements(plan, split) for plan in there for split in ("calibration", "test")]
     names = set.intersection(*(set(one.signals) for one in every))
     wrong = np.concatenate([one.never for one in every]) < 1
     lines = []

@@ -42,7 +42,7 @@ TARGETS: tuple[tuple[float | None, float | None], ...] = (
 
 
 @dataclass(frozen=True)
-class Kept:
+class Shares:
     """Shares of all draws; ``given`` of the draws that were not refused."""
 
     data: str
@@ -56,7 +56,7 @@ class Kept:
 
 def measure(
     data: str, gate: Cascade, x: Floats, first: Mask, second: Mask, targets: tuple[float | None, float | None], draws: int
-) -> Kept:
+) -> Shares:
     error, harm = targets
     refused, broken, given = 0, 0, []
     for draw in range(draws):
@@ -78,7 +78,7 @@ def measure(
             or (harm is not None and decided.second.any() and harmed[decided.second].mean() > harm)
         )
     slack = float(stats.binom.ppf(0.999, draws, EPSILON)) / draws
-    return Kept(data, error, harm, refused / draws, broken / draws, float(np.mean(given)) if given else None, slack)
+    return Shares(data, error, harm, refused / draws, broken / draws, float(np.mean(given)) if given else None, slack)
 
 
 def recorded() -> list[Path]:

@@ -68,12 +68,12 @@ def measure_size(folder: Path, size: int) -> dict[str, float]:
     before, wall, cpu = own.peak, time.perf_counter(), time.process_time()
     came = [0]
 
-    def tell(done: int, total: int, fresh: int) -> None:
+    def report(done: int, total: int, fresh: int) -> None:
         came[0] = fresh
         if done % 50_000 == 0:
             print(f"{done:,} of {total:,}, {time.process_time() - cpu:.0f} CPU s, {own.peak:.0f} MB", flush=True)  # noqa: T201
 
-    Neighbours.build(store, tell)
+    Neighbours.build(store, report)
     if came[0]:
         measured |= {"built": came[0], "build_s": time.perf_counter() - wall, "build_cpu_s": time.process_time() - cpu}
         measured |= {"build_peak_mb": own.peak - before}
@@ -110,7 +110,7 @@ def measure_recall(folder: Path, encoder: str) -> dict[str, dict[str, dict[str, 
         "vectors": open_index(f"dense:{index}"),
         "both": open_index(f"hybrid:{index}"),
     }
-    found = {way: asyncio.run(_asked(retriever)) for way, retriever in ways.items()}
+    found = {way: asyncio.run(_rankings(retriever)) for way, retriever in ways.items()}
     return {name: {way: _recalls(one[name], name) for way, one in found.items()} for name in SETS}
 
 
@@ -124,7 +124,7 @@ def measure_lancedb(folder: Path, encoder: str) -> dict[str, Any]:
     for way in ours:
         described = f'server = "{folder / "lance"}"\nencoder = "{encoder}"\nby = "{way}"\n'
         (folder / f"lance-{way}.toml").write_text(described, encoding="utf-8")
-    kept, began = Kept(index), time.process_time()
+    kept, began = StoredVectors(index), time.process_time()
     with mock.patch.object(Encoding, "passages", return_value=kept):
         report = build([folder / "passages.jsonl"], f"lancedb:{folder / 'lance-both.toml'}", words=0)
     measured: dict[str, Any] = {"passages": report.passages, "added": report.added}
@@ -135,7 +135,7 @@ def measure_lancedb(folder: Path, encoder: str) -> dict[str, Any]:
         given = {}
         for name, one in (("ours", spec), ("lancedb", f"lancedb:{folder / f'lance-{way}.toml'}")):
             retriever, began = open_index(one), time.process_time()
-            given[name] = asyncio.run(_asked(retriever))
+            given[name] = asyncio.run(_rankings(retriever))
             cost[name] = (time.process_time() - began) * 1e3 / sum(map(len, given[name].values()))
         measured[way] = {
             name: {who: _recalls(found[name], name) for who, found in given.items()}
@@ -162,7 +162,7 @@ def _embedded(folder: Path, encoder: str) -> Path:
     return index
 
 
-class Kept:
+class StoredVectors:
     """An encoder of passages that looks their vectors up in our index."""
 
     def __init__(self, index: Path) -> None:
@@ -192,7 +192,7 @@ def _questions(name: str) -> list[Any]:
     return [json.loads(line) for line in (data_folder(NEEDED) / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
-async def _asked(retriever: Retriever) -> Mapping[str, list[tuple[ScoredPassage, ...]]]:
+async def _rankings(retriever: Retriever) -> Mapping[str, list[tuple[ScoredPassage, ...]]]:
     """What is found for each question of each set."""
     found = {
         name: [await retriever.search(question["question"], max(DEPTHS)) for question in _questions(name)] for name in SETS

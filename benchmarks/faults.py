@@ -81,90 +81,90 @@ def main() -> int:
     parser.add_argument("--work", type=Path, metavar="DIR", help="where trials work, as in memory (/dev/shm) [that of --out]")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    given.out = given.out.resolve()
-    given.work = (given.work or given.out).resolve()
-    if given.part == "planted":
+    args = parser.parse_args()
+    args.out = args.out.resolve()
+    args.work = (args.work or args.out).resolve()
+    if args.part == "planted":
         from benchmarks._faults_planted import campaign
 
-        return campaign(given)
-    if given.child is not None:
-        return _child(given)
-    if given.only and (wrong := _unknown(given)):
+        return campaign(args)
+    if args.child is not None:
+        return _child(args)
+    if args.only and (wrong := _unknown(args)):
         parser.error(wrong)
-    if given.trial is not None:
-        found = _again(given, given.trial)
+    if args.trial is not None:
+        found = _again(args, args.trial)
         sys.stdout.write(json.dumps(found, indent=1) + "\n")
         return 1 if found["problems"] else 0
-    rows = run(given)
-    document = summary(given.part, rows, given)
-    sys.stdout.write((json.dumps(document, indent=1) if given.json else "\n".join(shown(document))) + "\n")
+    rows = run(args)
+    document = summary(args.part, rows, args)
+    sys.stdout.write((json.dumps(document, indent=1) if args.json else "\n".join(as_lines(document))) + "\n")
     return 1 if document["findings"] else 0
 
 
-def _unknown(given: argparse.Namespace) -> str:
+def _unknown(args: argparse.Namespace) -> str:
     """What is wrong with ``--only``, or nothing."""
-    kinds = importlib.import_module(PARTS[given.part]).KINDS
-    named = [given.only] if given.only in kinds else given.only.split(",")
+    kinds = importlib.import_module(PARTS[args.part]).KINDS
+    named = [args.only] if args.only in kinds else args.only.split(",")
     wrong = [one for one in named if one.partition(": ")[0] not in kinds]
-    expected = f"expected of: {'; '.join(kinds)}" if kinds else f"--part {given.part} has no kinds, so leave it out"
+    expected = f"expected of: {'; '.join(kinds)}" if kinds else f"--part {args.part} has no kinds, so leave it out"
     return f"--only: got {', '.join(wrong)}, {expected}" if wrong else ""
 
 
-def run(given: argparse.Namespace) -> list[dict[str, Any]]:
+def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Trials until the time is over, those of earlier calls included."""
-    journal = given.out / f"{_name(given)}.jsonl"
-    given.out.mkdir(parents=True, exist_ok=True)
+    journal = args.out / f"{_name(args)}.jsonl"
+    args.out.mkdir(parents=True, exist_ok=True)
     rows = _read(journal)
     sure = {_finding(row, one) for row in rows if row.get("confirmed") for one in row["problems"]}
-    deadline = time.monotonic() + 60 * given.minutes
+    deadline = time.monotonic() + 60 * args.minutes
     with journal.open("a", encoding="utf-8") as notes:
-        while time.monotonic() < deadline and (given.trials is None or len(rows) < given.trials):
+        while time.monotonic() < deadline and (args.trials is None or len(rows) < args.trials):
             begun = len(rows)
-            for row in _watched(given, len(rows), deadline):
+            for row in _watched(args, len(rows), deadline):
                 found = {_finding(row, one) for one in row["problems"]}
                 # What was seen twice is not tried a third time; a soak's server has no second life to show it in.
-                if found - sure and not given.plant and given.part != "soak":
-                    again = _again(given, row["trial"])
+                if found - sure and not args.plant and args.part != "soak":
+                    again = _again(args, row["trial"])
                     row["confirmed"] = bool(again["problems"])
                     sure |= found if row["confirmed"] else set()
                     say(f"trial {row['trial']}: {row['problems'][0]} [{row['command']}; {row['changed']}]")
                 rows.append(row)
                 notes.write(json.dumps(row) + "\n")
                 notes.flush()
-                until = getattr(given, "until", None)
+                until = getattr(args, "until", None)
                 if until is not None and any(said.startswith(until) for said in row["problems"]):
                     return rows
             if len(rows) == begun and time.monotonic() >= deadline:
-                say(f"no trial was done in {given.minutes} minutes, since getting ready took as long: give it more --minutes")
+                say(f"no trial was done in {args.minutes} minutes, since getting ready took as long: give it more --minutes")
             elif len(rows) == begun:
                 raise RuntimeError("the trials' process cannot start: run it with --child 0")
     return rows
 
 
-def _name(given: argparse.Namespace) -> str:
-    words = (given.part, given.only.replace(",", "+"), given.plant, str(given.seed))
+def _name(args: argparse.Namespace) -> str:
+    words = (args.part, args.only.replace(",", "+"), args.plant, str(args.seed))
     return "-".join(word.replace(" ", "_").replace(":", "") for word in words if word)
 
 
-def _command(given: argparse.Namespace, first: int) -> list[str]:
-    more = ["--trials", str(given.trials)] if given.trials is not None else []
+def _command(args: argparse.Namespace, first: int) -> list[str]:
+    more = ["--trials", str(args.trials)] if args.trials is not None else []
     return [
         sys.executable,
         "-m",
         "benchmarks.faults",
         "--part",
-        given.part,
+        args.part,
         "--seed",
-        str(given.seed),
+        str(args.seed),
         "--only",
-        given.only,
+        args.only,
         "--plant",
-        given.plant,
+        args.plant,
         "--out",
-        str(given.out),
+        str(args.out),
         "--work",
-        str(given.work),
+        str(args.work),
         "--child",
         str(first),
         *more,
@@ -177,14 +177,14 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **quiet, "PYTHONPATH": path}
 
 
-def _watched(given: argparse.Namespace, first: int, deadline: float) -> Any:
+def _watched(args: argparse.Namespace, first: int, deadline: float) -> Any:
     """Rows of one process from trial ``first`` on, until the time is over, it hangs or it dies."""
     with tempfile.TemporaryFile() as said:  # a pipe that nobody empties would in the end stop what writes into it
         process = subprocess.Popen(
-            _command(given, first), cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, stderr=said, start_new_session=True
+            _command(args, first), cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, stderr=said, start_new_session=True
         )
         try:
-            yield from rows_of(process, said, first, deadline, _silence(given))
+            yield from rows_of(process, said, first, deadline, _silence(args))
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -221,40 +221,40 @@ def rows_of(process: subprocess.Popen[bytes], said: IO[bytes], first: int, deadl
     yield row | {"said": "".join(told[-1:])}
 
 
-def _silence(given: argparse.Namespace) -> float:
+def _silence(args: argparse.Namespace) -> float:
     """Whole programs take longer than commands in a process that is there already, and all do where cores are shared."""
-    return patience({"programs": 900.0, "starved": 900.0, "ray": 900.0, "soak": 180.0}.get(given.part, SILENCE))
+    return patience({"programs": 900.0, "starved": 900.0, "ray": 900.0, "soak": 180.0}.get(args.part, SILENCE))
 
 
-def _again(given: argparse.Namespace, number: int) -> dict[str, Any]:
+def _again(args: argparse.Namespace, number: int) -> dict[str, Any]:
     """The trial once more, in a fresh process and folder."""
-    folder = f"{_name(given)}-again"
-    copy = argparse.Namespace(**vars(given) | {"trials": number + 1, "out": given.out / folder, "work": given.work / folder})
-    rows = list(_watched(copy, number, time.monotonic() + _START + _silence(given)))
+    folder = f"{_name(args)}-again"
+    copy = argparse.Namespace(**vars(args) | {"trials": number + 1, "out": args.out / folder, "work": args.work / folder})
+    rows = list(_watched(copy, number, time.monotonic() + _START + _silence(args)))
     for used in (copy.out, copy.work):
         shutil.rmtree(used, ignore_errors=True)
     return dict(rows[0]) if rows else {"problems": ["hangs: nothing stops it"]}
 
 
-def _child(given: argparse.Namespace) -> int:
-    part = importlib.import_module(PARTS[given.part])
+def _child(args: argparse.Namespace) -> int:
+    part = importlib.import_module(PARTS[args.part])
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is not a row
-    given.out.mkdir(parents=True, exist_ok=True)
-    folder = given.work / f"{_name(given)}-work"
+    args.out.mkdir(parents=True, exist_ok=True)
+    folder = args.work / f"{_name(args)}-work"
     shutil.rmtree(folder, ignore_errors=True)
-    part.prepare(folder, given.only)
-    if given.plant:
+    part.prepare(folder, args.only)
+    if args.plant:
         from benchmarks._faults_planted import PLANTS
 
-        PLANTS[given.plant].put_in()
+        PLANTS[args.plant].put_in()
     out.write(json.dumps(READY) + "\n")
     out.flush()
-    number, last = given.child, given.child + _LIFE
-    until = last if given.trials is None else min(last, given.trials)
+    number, last = args.child, args.child + _LIFE
+    until = last if args.trials is None else min(last, args.trials)
     while number < until:
-        row = {"trial": number, **part.trial(number, given.seed, folder, given.only)}
-        os.chdir(given.out)
+        row = {"trial": number, **part.trial(number, args.seed, folder, args.only)}
+        os.chdir(args.out)
         out.write(json.dumps(row) + "\n")
         out.flush()
         number += 1
@@ -267,7 +267,7 @@ def _read(journal: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def summary(part: str, rows: list[dict[str, Any]], given: argparse.Namespace) -> dict[str, Any]:
+def summary(part: str, rows: list[dict[str, Any]], args: argparse.Namespace) -> dict[str, Any]:
     """Trials by target, and findings: those that are the same are one, with the command that shows the first."""
     findings: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -279,7 +279,7 @@ def summary(part: str, rows: list[dict[str, Any]], given: argparse.Namespace) ->
                     "confirmed": False,
                     "command": row["command"],
                     "changed": row["changed"],
-                    "shown_by": _shows(given, row),
+                    "shown_by": _shows(args, row),
                 },
             )
             one["times"] += 1
@@ -297,7 +297,7 @@ def summary(part: str, rows: list[dict[str, Any]], given: argparse.Namespace) ->
             one["slowest_s"] = max(one["slowest_s"], *row["signals"], 0.0)
     return {
         "part": part,
-        "seed": given.seed,
+        "seed": args.seed,
         "trials": len(rows),
         "faults": faults.total(),
         "faults_by_target": dict(+faults),
@@ -312,12 +312,12 @@ def _finding(row: Mapping[str, Any], problem: str) -> str:
     return f"{row['target']}: {problem}"
 
 
-def _shows(given: argparse.Namespace, row: Mapping[str, Any]) -> str:
-    only = f" --only {given.only!r}" if given.only else ""
-    return f"python -m benchmarks faults --part {given.part} --seed {given.seed}{only} --trial {row['trial']}"
+def _shows(args: argparse.Namespace, row: Mapping[str, Any]) -> str:
+    only = f" --only {args.only!r}" if args.only else ""
+    return f"python -m benchmarks faults --part {args.part} --seed {args.seed}{only} --trial {row['trial']}"
 
 
-def shown(document: Mapping[str, Any]) -> list[str]:
+def as_lines(document: Mapping[str, Any]) -> list[str]:
     faults = document["faults_by_target"]
     names = sorted(document["by_target"].items())
     lines = table(("what", "trials", "faults"), [(name, f"{count:,}", f"{faults.get(name, 0):,}") for name, count in names])

@@ -33,7 +33,7 @@ from benchmarks._shared import (
     machine,
     publish,
     ratios,
-    shown,
+    rounded,
     spread,
     table,
 )
@@ -43,26 +43,26 @@ UNBOUND = ("model.prefill_tokens=100000000", "model.cache_mb=1000000")
 TIMES_ALONE, PEAK_MB, TIMES_ALL_FIRST = 5.0, 3000.0, 1.0
 
 
-def child(given: argparse.Namespace) -> dict[str, float]:
+def child(args: argparse.Namespace) -> dict[str, float]:
     """One run, in this process."""
     import torch
 
     import gnothi
 
-    torch.set_num_threads(given.threads)
-    pairs = dict(one.split("=", 1) for one in given.overrides)
+    torch.set_num_threads(args.threads)
+    pairs = dict(one.split("=", 1) for one in args.overrides)
     model_settings = {key.removeprefix("model."): value for key, value in pairs.items() if key.startswith("model.")}
     settings = {key: value for key, value in pairs.items() if not key.startswith("model.")}
     first: list[float] = []
-    rag = gnothi.open(given.method, model=given.model, index=given.index, model_settings=model_settings, **settings)
+    rag = gnothi.open(args.method, model=args.model, index=args.index, model_settings=model_settings, **settings)
     with tempfile.TemporaryDirectory() as folder, Peak(0.02) as peak:
         began = time.perf_counter()
         gnothi.evaluate(
-            given.questions,
+            args.questions,
             rag,
             Path(folder) / "run",
-            limit=1 if given.child == ALONE else given.limit,
-            concurrency=256 if given.child == ALL_FIRST else None,
+            limit=1 if args.child == ALONE else args.limit,
+            concurrency=256 if args.child == ALL_FIRST else None,
             on_row=lambda _: first.append(time.perf_counter() - began),
         )
         seconds = time.perf_counter() - began
@@ -70,19 +70,19 @@ def child(given: argparse.Namespace) -> dict[str, float]:
     return {"first": first[0], "total": seconds, "peak_mb": peak.mb}
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
+def measure(args: argparse.Namespace) -> dict[str, Any]:
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in (ALONE, DEFAULTS, ALL_FIRST)}
 
     def timed(name: str, _: int) -> float:
-        options = [f"--{key}={getattr(given, key)}" for key in ("model", "index", "questions", "method", "limit", "threads")]
-        overrides = [*given.overrides, *(UNBOUND if name == ALL_FIRST else ())]
+        options = [f"--{key}={getattr(args, key)}" for key in ("model", "index", "questions", "method", "limit", "threads")]
+        overrides = [*args.overrides, *(UNBOUND if name == ALL_FIRST else ())]
         command = [sys.executable, "-m", "benchmarks.first_row", f"--child={name}", *options]
         done = subprocess.run([*command, *(f"--set={one}" for one in overrides)], stdout=subprocess.PIPE, check=True)
         runs[name].append(json.loads(done.stdout))
         return runs[name][-1]["total"]
 
-    rounds = interleave(list(runs), timed, given.repeats)
-    firsts = [{name: some[number]["first"] for name, some in runs.items()} for number in range(given.repeats)]
+    rounds = interleave(list(runs), timed, args.repeats)
+    firsts = [{name: some[number]["first"] for name, some in runs.items()} for number in range(args.repeats)]
     return {
         "runs": {name: {key: spread(one[key] for one in some) for key in some[0]} for name, some in runs.items()},
         "first_to_alone": ratios(firsts, DEFAULTS, ALONE),
@@ -90,26 +90,26 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def targets(found: Mapping[str, Any]) -> dict[str, bool]:
+def targets(figures: Mapping[str, Any]) -> dict[str, bool]:
     """What issue 16 asks for."""
-    peak: Spread = found["runs"][DEFAULTS]["peak_mb"]
+    peak: Spread = figures["runs"][DEFAULTS]["peak_mb"]
     return {
-        f"first row within {TIMES_ALONE:g} x a question alone": found["first_to_alone"].median <= TIMES_ALONE,
+        f"first row within {TIMES_ALONE:g} x a question alone": figures["first_to_alone"].median <= TIMES_ALONE,
         f"peak under {PEAK_MB:,.0f} MB": peak.median < PEAK_MB,
-        f"total within {TIMES_ALL_FIRST:g} x that of reading all prompts first": found["total_to_all_first"].median
+        f"total within {TIMES_ALL_FIRST:g} x that of reading all prompts first": figures["total_to_all_first"].median
         <= TIMES_ALL_FIRST,
     }
 
 
-def lines(found: Mapping[str, Any], given: argparse.Namespace) -> list[str]:
-    rows = [[name, *(str(one[key]) for key in ("first", "total", "peak_mb"))] for name, one in found["runs"].items()]
+def lines(figures: Mapping[str, Any], args: argparse.Namespace) -> list[str]:
+    rows = [[name, *(str(one[key]) for key in ("first", "total", "peak_mb"))] for name, one in figures["runs"].items()]
     return [
-        f"{given.method}, {given.limit} questions, {given.threads} threads; medians of {given.repeats} rounds (range)",
+        f"{args.method}, {args.limit} questions, {args.threads} threads; medians of {args.repeats} rounds (range)",
         *table(("run", "first row, s", "all rows, s", "peak MB"), rows),
         "",
-        f"first row {shown(found['first_to_alone'].median)} x a question alone; "
-        f"total {shown(found['total_to_all_first'].median)} x reading all first",
-        *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(found).items()),
+        f"first row {rounded(figures['first_to_alone'].median)} x a question alone; "
+        f"total {rounded(figures['total_to_all_first'].median)} x reading all first",
+        *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(figures).items()),
     ]
 
 
@@ -124,14 +124,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="as of `gnothi eval` (repeat)"
     )
     parser.add_argument("--child", choices=(ALONE, DEFAULTS, ALL_FIRST), help=argparse.SUPPRESS)
-    given = parser.parse_args(argv)
-    if given.child:
-        sys.stdout.write(json.dumps(child(given)))
+    args = parser.parse_args(argv)
+    if args.child:
+        sys.stdout.write(json.dumps(child(args)))
         return
-    found = measure(given)
-    options = {key: value for key, value in vars(given).items() if key not in ("json", "child")}
+    found = measure(args)
+    options = {key: value for key, value in vars(args).items() if key not in ("json", "child")}
     document = {"benchmark": "first_row", "machine": machine(), "options": options, **found}
-    publish(as_json(document | {"targets_met": targets(found)}), lines(found, given), given.json)
+    publish(as_json(document | {"targets_met": targets(found)}), lines(found, args), args.json)
 
 
 if __name__ == "__main__":

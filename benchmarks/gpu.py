@@ -46,7 +46,7 @@ from typing import Any
 
 from benchmarks._data import find_data
 from benchmarks._real_plan import METRIC, PARTS
-from benchmarks._shared import machine, ratios, say, shown, spread, table
+from benchmarks._shared import machine, ratios, rounded, say, spread, table
 from gnothi.calibration.compare import read
 from gnothi.errors import GnothiError
 from gnothi.models.places import PACKAGED
@@ -314,7 +314,7 @@ def _costs(document: Mapping[str, Any]) -> Iterator[str]:
         rounds, lines = result["seconds"], []
         rivals = [name for name in ("library", "vllm", "polygraph", "procedure") if name in rounds[0]]
         for name in rounds[0]:
-            extra = [shown(result["extra_mb"][name])] if name in result["extra_mb"] else [""]
+            extra = [rounded(result["extra_mb"][name])] if name in result["extra_mb"] else [""]
             times = [str(ratios(rounds, name, other)) for other in ("floor", *rivals)]
             lines.append([name, str(spread(one[name] for one in rounds)), *times, *extra])
         yield from table(["", "seconds", "x greedy", *(f"x {name}" for name in rivals), "extra MB"], lines)
@@ -330,7 +330,7 @@ def _answers(name: str, runs: Mapping[str, Any]) -> list[str]:
     best = max(areas, key=lambda signal: areas[signal], default="")
     cells = [str(len(panel)), _mean(direct, "accuracy"), f"{areas['gram']:.2f}" if "gram" in areas else ""]
     # Of a run that was there in part or whole the seconds are not those of all questions.
-    seconds = "" if runs[name]["resumed"] else shown(runs[name]["seconds"])
+    seconds = "" if runs[name]["resumed"] else rounded(runs[name]["seconds"])
     cells += [f"{best} {areas[best]:.2f}" if best else "", seconds, _mean(panel, "tokens")]
     base = runs.get(f"{name.rpartition(' on ')[0]} on cpu")
     if base is None or name.endswith(" on cpu"):
@@ -347,7 +347,7 @@ def _answers(name: str, runs: Mapping[str, Any]) -> list[str]:
 
 
 def _mean(rows: Mapping[str, Mapping[str, float]], key: str) -> str:
-    return shown(statistics.fmean(row[key] for row in rows.values())) if rows else ""
+    return rounded(statistics.fmean(row[key] for row in rows.values())) if rows else ""
 
 
 def _card(device: str) -> dict[str, str]:

@@ -63,7 +63,7 @@ class Outcome:
     slack: float
 
     @property
-    def kept(self) -> bool:
+    def within_slack(self) -> bool:
         return max(self.drawn, self.split) <= self.slack
 
 
@@ -188,12 +188,12 @@ def main() -> int:
                 one = measure(replay.dataset, signal.name, signal.values, replay.never < 1, target, given.draws)
                 outcomes.append(one)
                 cells = "".join(f"{getattr(one, name):>12.3f}" for name in COLUMNS)
-                say(f"{one.data:<14}{one.signal:<14}{one.target:>6.2f}{cells}{'' if one.kept else '  BROKEN'}")
+                say(f"{one.data:<14}{one.signal:<14}{one.target:>6.2f}{cells}{'' if one.within_slack else '  BROKEN'}")
     worst = max(max(one.drawn, one.split) for one in outcomes)
     say(f"{given.draws} draws each, epsilon {EPSILON}: broken in at most {worst:.3f} (allowed {outcomes[0].slack:.3f})")
     if given.json:
-        sys.stdout.write(json.dumps([asdict(one) | {"kept": one.kept} for one in outcomes], indent=2) + "\n")
-    return 0 if all(one.kept for one in outcomes) else 1
+        sys.stdout.write(json.dumps([asdict(one) | {"kept": one.within_slack} for one in outcomes], indent=2) + "\n")
+    return 0 if all(one.within_slack for one in outcomes) else 1
 
 
 if __name__ == "__main__":

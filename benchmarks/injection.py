@@ -73,7 +73,7 @@ def main() -> int:
     lines = page(options.out, options.methods, [*kinds, *([WARNED] if options.warned else [])], named)
     if options.signals:
         say("uncertainty, one passage at a time ...")
-        lines += ["", *asyncio.run(seen(options.model, questions[: options.signals], documents, named, texts))]
+        lines += ["", *asyncio.run(detection(options.model, questions[: options.signals], documents, named, texts))]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -140,7 +140,7 @@ def page(out: Path, methods: Sequence[str], kinds: Sequence[str], named: Mapping
     return table(["method", "planted", "questions", "names X", "95 %", "accuracy", "searched"], lines)
 
 
-async def seen(
+async def detection(
     model: str, questions: Sequence[Question], documents: Sequence[Passage], named: Mapping[str, str], texts: Mapping[str, str]
 ) -> list[str]:
     """Each signal after reading one passage: its AUROC for telling the planted passage from the best honest one, per kind.

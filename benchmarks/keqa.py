@@ -52,7 +52,7 @@ class Bench:
         return lab.questions(lab.world(), kind, n or self.n, self.seed)
 
     async def run(
-        self, name: str, settings: Mapping[str, object], asked: Sequence[Question], model: LanguageModel | None = None
+        self, name: str, settings: Mapping[str, object], questions: Sequence[Question], model: LanguageModel | None = None
     ) -> list[Outcome]:
         """All questions at once."""
         method = methods.create(name, {"model": model or self.model, "retriever": self.retriever}, settings)
@@ -64,7 +64,7 @@ class Bench:
             right = score(answer.text, question.answers)["em"]
             return Outcome(right, events.Usage.of(recorded), decisions, 1 / max(answer.uncertainty or 1.0, 1.0))
 
-        return await gather(*(one(question) for question in asked))
+        return await gather(*(one(question) for question in questions))
 
     async def known(self) -> dict[str, Any]:
         """AUROC of the tries' disagreement for "the model was never shown this fact", and for "its answer is wrong"."""
@@ -119,15 +119,15 @@ class Bench:
         return result
 
     async def _seconds(
-        self, asked: Sequence[Question], model: LanguageModel, settings: Mapping[str, object], together: bool, rounds: int
+        self, questions: Sequence[Question], model: LanguageModel, settings: Mapping[str, object], together: bool, rounds: int
     ) -> float:
         """Per question, the median of the rounds over all of them."""
         seconds = []
         for _ in range(rounds):
             started = time.perf_counter()
-            for batch in [asked] if together else [[question] for question in asked]:
+            for batch in [questions] if together else [[question] for question in questions]:
                 await self.run("keqa", settings, batch, model)
-            seconds.append((time.perf_counter() - started) / len(asked))
+            seconds.append((time.perf_counter() - started) / len(questions))
         return sorted(seconds)[rounds // 2]
 
 

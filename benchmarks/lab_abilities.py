@@ -39,7 +39,7 @@ class Abilities:
         self.world = lab.world()
         self.rng = random.Random(SEED)
 
-    def asked(self, kind: lab.Kind, level: str | None = None) -> list[Question]:
+    def questions(self, kind: lab.Kind, level: str | None = None) -> list[Question]:
         drawn = lab.questions(self.world, kind, 40 * self.n, SEED)
         # Of questions of several facts, those whose facts are all of the level.
         fitting = [q for q in drawn if level is None or {hop["familiarity"] for hop in q.metadata["hops"]} == {level}]
@@ -80,7 +80,7 @@ class Abilities:
                 chosen = await ranker(self.model, ask(REASON, question), candidates, settings.decoding(SENTENCE_STOPS))
             return bool(chosen.passage.title == question.metadata["hops"][0]["subject"])
 
-        return await gather(*(one(q, self.evidence(q, 2)) for q in self.asked("one_hop", "never")))
+        return await gather(*(one(q, self.evidence(q, 2)) for q in self.questions("one_hop", "never")))
 
     async def taught(self, kind: str, task: Task) -> list[bool]:
         """Replies to documents of the curriculum drawn afresh, right as a whole."""
@@ -94,7 +94,7 @@ class Abilities:
         return [reply.strip() == wanted for reply, (_, wanted) in zip(replies, cases, strict=True)]
 
     async def says_it_knows(self) -> list[bool]:
-        questions = [*self.asked("one_hop", "often"), *self.asked("one_hop", "never")]
+        questions = [*self.questions("one_hop", "often"), *self.questions("one_hop", "never")]
         replies = await gather(*(self.reply(ask(KNOW, question)) for question in questions))
         return [
             reply.strip().startswith("Yes") == (q.metadata["familiarity"] == "often")
@@ -133,19 +133,19 @@ def parse(head: str, task: Task) -> Prompt:
 async def measure(model: LanguageModel, n: int) -> dict[str, list[bool]]:
     able = Abilities(model, n)
     ways: dict[str, Check] = {
-        "closed book, one hop, often seen": lambda: able.answers(able.asked("one_hop", "often")),
-        "closed book, one hop, seldom seen": lambda: able.answers(able.asked("one_hop", "seldom")),
-        "closed book, one hop, never seen": lambda: able.answers(able.asked("one_hop", "never")),
-        "closed book, one hop, often seen, short answer": lambda: able.answers(able.asked("one_hop", "often"), ANSWER),
-        "closed book, two hops, often seen": lambda: able.answers(able.asked("two_hop", "often")),
-        "closed book, comparison, often seen": lambda: able.answers(able.asked("comparison", "often")),
-        "closed book, yes or no, often seen": lambda: able.answers(able.asked("yes_no", "often")),
-        "gold passage, never seen": lambda: able.answers(able.asked("one_hop", "never"), distractors=0),
-        "gold passage and 2 distractors, never seen": lambda: able.answers(able.asked("one_hop", "never"), distractors=2),
-        "the same, short answer": lambda: able.answers(able.asked("one_hop", "never"), ANSWER, distractors=2),
-        "two hops, both passages, never seen": lambda: able.answers(able.asked("two_hop", "never"), distractors=0),
-        "two hops, both passages and 1 distractor": lambda: able.answers(able.asked("two_hop", "never"), distractors=1),
-        "comparison, both passages, never seen": lambda: able.answers(able.asked("comparison", "never"), distractors=0),
+        "closed book, one hop, often seen": lambda: able.answers(able.questions("one_hop", "often")),
+        "closed book, one hop, seldom seen": lambda: able.answers(able.questions("one_hop", "seldom")),
+        "closed book, one hop, never seen": lambda: able.answers(able.questions("one_hop", "never")),
+        "closed book, one hop, often seen, short answer": lambda: able.answers(able.questions("one_hop", "often"), ANSWER),
+        "closed book, two hops, often seen": lambda: able.answers(able.questions("two_hop", "often")),
+        "closed book, comparison, often seen": lambda: able.answers(able.questions("comparison", "often")),
+        "closed book, yes or no, often seen": lambda: able.answers(able.questions("yes_no", "often")),
+        "gold passage, never seen": lambda: able.answers(able.questions("one_hop", "never"), distractors=0),
+        "gold passage and 2 distractors, never seen": lambda: able.answers(able.questions("one_hop", "never"), distractors=2),
+        "the same, short answer": lambda: able.answers(able.questions("one_hop", "never"), ANSWER, distractors=2),
+        "two hops, both passages, never seen": lambda: able.answers(able.questions("two_hop", "never"), distractors=0),
+        "two hops, both passages and 1 distractor": lambda: able.answers(able.questions("two_hop", "never"), distractors=1),
+        "comparison, both passages, never seen": lambda: able.answers(able.questions("comparison", "never"), distractors=0),
         "lowest U picks the gold passage of three": able.reranks,
         "says rightly whether it knows": able.says_it_knows,
         "decomposes": lambda: able.taught("decompose", DECOMPOSE),

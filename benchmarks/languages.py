@@ -30,8 +30,8 @@ def squad(file: Path) -> tuple[list[Passage], list[tuple[str, str]]]:
     return passages, [(asked["question"], str(place)) for place, one in enumerate(paragraphs) for asked in one["qas"]]
 
 
-def recall(index: BM25Index, asked: Sequence[tuple[str, str]]) -> str:
-    found = [([one.passage.id for one in index.search_blocking(question, 5)], wanted) for question, wanted in asked]
+def recall(index: BM25Index, questions: Sequence[tuple[str, str]]) -> str:
+    found = [([one.passage.id for one in index.search_blocking(question, 5)], wanted) for question, wanted in questions]
     first = sum(ids[:1] == [wanted] for ids, wanted in found)
     return f"{first / len(found):.3f} / {sum(wanted in ids for ids, wanted in found) / len(found):.3f}"
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = parser.parse_args(arguments).folder
     for file in sorted(folder.glob("xquad.*.json")):
         passages, asked = squad(file)
-        tell(file.name, passages, asked, file.name.split(".")[1])
+        report(file.name, passages, asked, file.name.split(".")[1])
     corpus = folder / "2wikimultihopqa_corpus.json"
     rows = json.loads(corpus.read_text("utf-8")) if corpus.exists() else []
     english = [Passage(f"other{place}", row["text"], row["title"]) for place, row in enumerate(rows)]
@@ -50,17 +50,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own = [Passage(f"{one['code']}{place}", text) for one in sets for place, text in enumerate(one["passages"])]
     for one in sets:
         asked = [(question, f"{one['code']}{place}") for place, question in enumerate(one["questions"])]
-        tell(one["code"], own + english, asked, one["language"] or one["code"])
+        report(one["code"], own + english, asked, one["language"] or one["code"])
 
 
-def tell(what: str, passages: Sequence[Passage], asked: Sequence[tuple[str, str]], language: str) -> None:
-    line = f"{what}: {recall(BM25Index.in_memory(passages), asked)}"
+def report(name: str, passages: Sequence[Passage], questions: Sequence[tuple[str, str]], language: str) -> None:
+    line = f"{name}: {recall(BM25Index.in_memory(passages), questions)}"
     try:
         own = named(language)
     except InvalidSetting:
         own = "english"
     sys.stdout.write(
-        (line if own == "english" else f"{line}; as {own}: {recall(BM25Index.in_memory(passages, language=own), asked)}") + "\n"
+        (line if own == "english" else f"{line}; as {own}: {recall(BM25Index.in_memory(passages, language=own), questions)}")
+        + "\n"
     )
 
 

@@ -38,27 +38,27 @@ class Needed:
     """``gains`` by the AUROC of a judge of ``whose`` answers, with intervals; ``needed`` None: no level was enough."""
 
     data: str
-    whose: str
+    source: str
     needed: float | None
     gains: Mapping[str, tuple[float, float, float]]
 
 
-def judged_by(replay: Replay, whose: str, auroc: float, seed: int) -> Replay:
+def judged_by(replay: Replay, source: str, auroc: float, seed: int) -> Replay:
     """With one signal more: normal scores, apart by what gives this AUROC."""
-    right = (replay.never if whose == "memory" else replay.always) >= 1
+    right = (replay.never if source == "memory" else replay.always) >= 1
     apart = np.sqrt(2) * stats.norm.ppf(auroc)
     values = np.random.default_rng(seed).normal(size=replay.n) + apart * right
-    judge = Scores("judge", values, ~right, np.ones(replay.n, dtype=bool), whose)
+    judge = Scores("judge", values, ~right, np.ones(replay.n, dtype=bool), source)
     return replace(replay, signals=(*replay.signals, judge))
 
 
-def needed(data: str, learnt: Replay, judged: Replay | None, whose: str) -> Needed:
+def needed(data: str, learnt: Replay, judged: Replay | None, source: str) -> Needed:
     """``judged`` None: each question of ``learnt`` by what the others taught."""
     gains: dict[str, tuple[float, float, float]] = {}
     enough: float | None = None
     for level in LEVELS:
-        others = [] if judged is None else [judged_by(judged, whose, level, 2)]
-        (found,) = learn([judged_by(learnt, whose, level, 1)], others)
+        others = [] if judged is None else [judged_by(judged, source, level, 2)]
+        (found,) = learn([judged_by(learnt, source, level, 1)], others)
         after = found.ways[AFTER]
         low, high = after.gain_interval or (0.0, 0.0)
         gains[f"{level:g}"] = (after.gain, low, high)
@@ -66,12 +66,12 @@ def needed(data: str, learnt: Replay, judged: Replay | None, whose: str) -> Need
             enough = None
         elif enough is None:
             enough = level
-    return Needed(data, whose, enough, gains)
+    return Needed(data, source, enough, gains)
 
 
-def rows(found: Sequence[Learned]) -> list[tuple[str, ...]]:
+def rows(gates: Sequence[Learned]) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
-    for one in found:
+    for one in gates:
         lines.append((one.dataset, "never", share(one.ends.never), "", ".000", ""))
         lines.append(("", "always", share(one.ends.always), "", "1.000", ""))
         lines.append(("", "oracle", share(one.ends.oracle), "", share(one.ends.helped), ""))
@@ -86,7 +86,7 @@ def rows(found: Sequence[Learned]) -> list[tuple[str, ...]]:
 
 def judges_told(judges: Sequence[Needed]) -> list[str]:
     told = [
-        (one.data, one.whose, *(f"{signed(gain)}{'*' if low > 0 else ''}" for gain, low, _ in one.gains.values()))
+        (one.data, one.source, *(f"{signed(gain)}{'*' if low > 0 else ''}" for gain, low, _ in one.gains.values()))
         for one in judges
     ]
     levels = (f"{level:g}" for level in LEVELS)
@@ -98,7 +98,7 @@ def of_runs(runs: Sequence[Path], metric: str, price: float, json: bool) -> int:
     found = [learn([replay], [], Prices(price))[0] for replay in replays]
     lines = [f"price {price:g}, each question by what the others of its run taught"]
     lines += table(("", "", "accuracy", "", "searches", "gain"), rows(found))
-    judges = [needed(replay.source, replay, None, whose) for replay in replays for whose in ("evidence", "memory")]
+    judges = [needed(replay.source, replay, None, source) for replay in replays for source in ("evidence", "memory")]
     publish(
         {"found": [asdict(one) for one in found], "judges": [asdict(one) for one in judges]}, lines + judges_told(judges), json
     )
@@ -129,7 +129,7 @@ def main() -> int:
     judges = []
     for name, (dev, test) in replays.items():
         say(f"judges of {name}")
-        judges += [needed(name, dev, test, whose) for whose in ("evidence", "memory")]
+        judges += [needed(name, dev, test, source) for source in ("evidence", "memory")]
     lines += judges_told(judges)
     document["judges"] = [asdict(one) for one in judges]
     publish(document, lines, given.json)

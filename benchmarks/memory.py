@@ -18,22 +18,22 @@ from benchmarks._lab_runs import LabRun, lab_questions, seakr
 from benchmarks._shared import Peak, Spread, arguments, as_json, machine, own_mb, publish, say, slope, table
 
 
-def measure(given: argparse.Namespace) -> tuple[list[dict[str, float]], LabRun]:
+def measure(args: argparse.Namespace) -> tuple[list[dict[str, float]], LabRun]:
     import torch
 
-    torch.set_num_threads(given.threads)
+    torch.set_num_threads(args.threads)
     figures: list[dict[str, float]] = []
 
     def note(answered: int) -> None:
-        if answered % given.every and answered != given.questions:
+        if answered % args.every and answered != args.questions:
             return
         now = own_mb()
         figures.append({"answered": answered, "resident_mb": now, "peak_mb": max(peak.mb, now)})
         peak.mb = now
-        say(f"  {answered} of {given.questions}: {now:.0f} MB, peak {figures[-1]['peak_mb']:.0f} MB")
+        say(f"  {answered} of {args.questions}: {now:.0f} MB, peak {figures[-1]['peak_mb']:.0f} MB")
 
     with Peak(pause=0.02) as peak:
-        run = seakr(lab_questions(given.questions), given.concurrency, given.overrides, note)
+        run = seakr(lab_questions(args.questions), args.concurrency, args.overrides, note)
     return figures, run
 
 
@@ -48,8 +48,8 @@ def growth(figures: Sequence[dict[str, float]], settled: int) -> dict[str, Any]:
     return found
 
 
-def lines(figures: Sequence[dict[str, float]], grown: dict[str, Any], run: LabRun, given: argparse.Namespace) -> list[str]:
-    out = [f"SeaKR on the lab, {run.questions} questions, {given.concurrency} at once, {run.per_second:.1f} a second"]
+def lines(figures: Sequence[dict[str, float]], grown: dict[str, Any], run: LabRun, args: argparse.Namespace) -> list[str]:
+    out = [f"SeaKR on the lab, {run.questions} questions, {args.concurrency} at once, {run.per_second:.1f} a second"]
     rows = [[f"{one['answered']:.0f}", f"{one['resident_mb']:.0f}", f"{one['peak_mb']:.0f}"] for one in figures]
     out += table(["answered", "resident MB", "peak MB since the last figure"], rows)
     for key, name in (("resident_mb", "resident"), ("peak_mb", "peak")):
@@ -72,16 +72,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="as of `gnothi eval` (repeat)"
     )
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     runs = []
-    for number in range(given.repeats):
-        say(f"run {number + 1} of {given.repeats}")
-        figures, run = measure(given)
-        runs.append((figures, growth(figures, given.settled), run))
-    options = {key: value for key, value in vars(given).items() if key != "json"}
+    for number in range(args.repeats):
+        say(f"run {number + 1} of {args.repeats}")
+        figures, run = measure(args)
+        runs.append((figures, growth(figures, args.settled), run))
+    options = {key: value for key, value in vars(args).items() if key != "json"}
     results = [{"figures": figures, "growth": grown, "per_second": run.per_second} for figures, grown, run in runs]
     document = {"benchmark": "memory", "machine": machine(), "options": options, "runs": results}
-    publish(as_json(document), [line for figures, grown, run in runs for line in lines(figures, grown, run, given)], given.json)
+    publish(as_json(document), [line for figures, grown, run in runs for line in lines(figures, grown, run, args)], args.json)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def ways(model: LanguageModel) -> Mapping[str, Way]:
     }
 
 
-async def processor_time(way: Way, asked: Sequence[Question], seed: int) -> float:
+async def processor_time(way: Way, questions: Sequence[Question], seed: int) -> float:
     """Seconds of this process's threads, all questions at once."""
 
     async def one(question: Question) -> None:
@@ -53,7 +53,7 @@ async def processor_time(way: Way, asked: Sequence[Question], seed: int) -> floa
             await way(question)
 
     start = time.process_time()
-    await gather(*(one(question) for question in asked))
+    await gather(*(one(question) for question in questions))
     return time.process_time() - start
 
 

@@ -24,7 +24,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._shared import Rounds, arguments, as_json, leave_out_of_collection, machine, publish, ratios, say, shown, table
+from benchmarks._shared import (
+    Rounds,
+    arguments,
+    as_json,
+    leave_out_of_collection,
+    machine,
+    publish,
+    ratios,
+    rounded,
+    say,
+    table,
+)
 
 PARTS = ("accuracy", "cost")
 BESIDE = ("gram", "perplexity")
@@ -92,11 +103,11 @@ def compare(scores: Mapping[str, Floats], wrong: Mask, kinds: Sequence[str]) -> 
     return {"n": len(wrong), "wrong": int(wrong.sum()), "signals": result}
 
 
-async def accuracy_part(given: argparse.Namespace, probes: Mapping[str, Any]) -> dict[str, Any]:
+async def accuracy_part(args: argparse.Namespace, probes: Mapping[str, Any]) -> dict[str, Any]:
     from gnothi import lab
     from gnothi.models import load_model
 
-    questions = lab.questions(lab.world(), None, given.n)
+    questions = lab.questions(lab.world(), None, args.n)
     model = load_model("lab")
     try:
         scores, wrong = await outcomes(model, questions, probes)
@@ -142,7 +153,7 @@ def contenders(probe: Any) -> dict[str, Work]:
     }
 
 
-async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
+async def cost_part(args: argparse.Namespace, probe: Any) -> dict[str, Any]:
     from gnothi import events, lab
     from gnothi.concurrency import gather
     from gnothi.methods.steps.reader import ReaderSettings
@@ -151,13 +162,13 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
     from gnothi.seeding import question_scope
 
     settings, works = ReaderSettings(), contenders(probe)
-    batches = given.repeats + 1
+    batches = args.repeats + 1
     world = lab.world()
-    asked = [lab.questions(world, None, given.batch, seed=2 + number) for number in range(batches)]
+    asked = [lab.questions(world, None, args.batch, seed=2 + number) for number in range(batches)]
     index = BM25Index.in_memory(lab.passages(), "lab")
 
     async def reading(question: Any) -> Any:
-        found = await index.search(question.text, given.passages) if given.passages else []
+        found = await index.search(question.text, args.passages) if args.passages else []
         return settings.reading(question, [one.passage for one in found])
 
     prompts = [[await reading(question) for question in batch] for batch in asked]
@@ -194,13 +205,13 @@ async def cost_part(given: argparse.Namespace, probe: Any) -> dict[str, Any]:
             found = {name: await run(name, number) for name in order}
             if number:
                 rounds.append({name: found[name] for name in names})
-                say(f"  round {number}: " + ", ".join(f"{name} {shown(one['cpu_seconds'])} s" for name, one in found.items()))
+                say(f"  round {number}: " + ", ".join(f"{name} {rounded(one['cpu_seconds'])} s" for name, one in found.items()))
     finally:
         for model in models.values():
             await model.aclose()
     return {
-        "batch": given.batch,
-        "passages": given.passages,
+        "batch": args.batch,
+        "passages": args.passages,
         "k": settings.measuring.samples,
         "rounds": rounds,
         **shares(rounds),
@@ -263,7 +274,7 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         out += table(["", "AUROC", "ahead of U (gram)", "p", *kinds], rows)
     if found := document.get("cost"):
         rows = [
-            [name, *(shown(one[what]) for what in ("read", "tokens", "rows")), str(found["to_draft_cpu"][name])]
+            [name, *(rounded(one[what]) for what in ("read", "tokens", "rows")), str(found["to_draft_cpu"][name])]
             for name, one in found["per_question"].items()
         ]
         before = f"after {found['passages']} passages, " if found["passages"] else ""
@@ -281,7 +292,7 @@ def lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def _times(value: float | None) -> str:
-    return "beyond measure" if value is None else shown(value)
+    return "beyond measure" if value is None else rounded(value)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -293,18 +304,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--n", type=int, default=500, help="test questions [%(default)s]")
     parser.add_argument("--batch", type=int, default=80, help="questions of a round of cost [%(default)s]")
     parser.add_argument("--passages", type=int, default=0, help="put before each question in cost, which makes prompts long")
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     import torch
 
-    torch.set_num_threads(given.threads)
-    named = dict(one.partition("=")[::2] for one in given.probe)
+    torch.set_num_threads(args.threads)
+    named = dict(one.partition("=")[::2] for one in args.probe)
     probes = {"lab": open_probe("lab"), **{name: open_probe(folder) for name, folder in named.items()}}
     document: dict[str, Any] = {"benchmark": "probe", "machine": machine()}
-    for part in given.part or PARTS:
-        work = accuracy_part(given, probes) if part == "accuracy" else cost_part(given, probes["lab"])
+    for part in args.part or PARTS:
+        work = accuracy_part(args, probes) if part == "accuracy" else cost_part(args, probes["lab"])
         document[part] = asyncio.run(work)
     document["targets_met"] = targets(document)
-    publish(as_json(document), lines(document), given.json)
+    publish(as_json(document), lines(document), args.json)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Processors:
         self._servers: set[int] = set()
         self._others: set[int] = set()
         self.times: list[float] = []
-        self.taken: list[tuple[float, float]] = []
+        self.samples: list[tuple[float, float]] = []
         """All, and Ray's own servers."""
 
     def look(self) -> None:
@@ -77,16 +77,16 @@ class Processors:
                 self._note(int(name))
         self.times.append(time.time())
         servers = sum(taken for pid, taken in self._ours.items() if pid in self._servers)
-        self.taken.append((sum(self._ours.values()), servers))
+        self.samples.append((sum(self._ours.values()), servers))
 
     def until(self, moment: float) -> tuple[float, float]:
         """CPU seconds that were taken until then."""
         place = bisect.bisect_left(self.times, moment)
         if place in (0, len(self.times)):
-            return self.taken[min(place, len(self.times) - 1)]
+            return self.samples[min(place, len(self.times) - 1)]
         before, after = self.times[place - 1], self.times[place]
         share = (moment - before) / (after - before)
-        one, two = (a + share * (b - a) for a, b in zip(self.taken[place - 1], self.taken[place], strict=True))
+        one, two = (a + share * (b - a) for a, b in zip(self.samples[place - 1], self.samples[place], strict=True))
         return one, two
 
     def _note(self, pid: int) -> None:
@@ -144,7 +144,7 @@ def measure(method: str, contender: str, questions: int, out: Path, beside: Path
     pace = json.loads((out / "pace.jsonl").read_text())
     ended = (out / "pace.jsonl").stat().st_mtime
     asked, servers = (b - a for a, b in zip(watch.until(ended - pace["seconds"]), watch.until(ended), strict=True))
-    return Measured(seconds, pace["seconds"], watch.taken[-1][0], asked, servers, differing(out, beside))
+    return Measured(seconds, pace["seconds"], watch.samples[-1][0], asked, servers, differing(out, beside))
 
 
 def differing(run: Path, other: Path) -> int:
@@ -159,11 +159,11 @@ def differing(run: Path, other: Path) -> int:
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def rounds_of(method: str, given: argparse.Namespace) -> list[dict[str, Measured]]:
+def rounds_of(method: str, args: argparse.Namespace) -> list[dict[str, Measured]]:
     """What is kept in the folder is not measured again."""
-    folder = Path(given.out)
+    folder = Path(args.out)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{method}-{given.questions}.jsonl"
+    kept = folder / f"{method}-{args.questions}.jsonl"
     found: list[dict[str, Measured]] = []
     if kept.exists():
         found = [
@@ -171,19 +171,19 @@ def rounds_of(method: str, given: argparse.Namespace) -> list[dict[str, Measured
         ]
     names = list(CONTENDERS)
     local = folder / f"{method}-local"
-    for number in range(len(found), given.repeats):
+    for number in range(len(found), args.repeats):
         first = number % len(names)
         one: dict[str, Measured] = {}
         for name in (*names[first:], *names[:first]):
             out = folder / f"{method}-{name.replace(' ', '-')}"
             if name != LOCAL and not local.exists():  # what its rows are compared with
-                measure(method, LOCAL, given.questions, local, local)
-            one[name] = measure(method, name, given.questions, out, local)
+                measure(method, LOCAL, args.questions, local, local)
+            one[name] = measure(method, name, args.questions, out, local)
             say(f"  {method}, round {number + 1}, {name}: {one[name]}")
         found.append({name: one[name] for name in names})
         with kept.open("a", encoding="utf-8") as file:
             file.write(json.dumps({name: asdict(measured) for name, measured in found[-1].items()}) + "\n")
-    return found[: given.repeats]
+    return found[: args.repeats]
 
 
 def summary(rounds: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
@@ -200,19 +200,19 @@ def summary(rounds: Sequence[Mapping[str, Measured]]) -> dict[str, Any]:
     }
 
 
-def targets(found: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
+def targets(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
     """What issue 19 asks for."""
     return {
         f"{method}: one actor at most {MOST:g} x local while asked": one["of_local"]["asked_s"][ONE].median <= MOST
-        for method, one in found.items()
-    } | {f"{method}: rows as without Ray": not one["differing"] for method, one in found.items()}
+        for method, one in figures.items()
+    } | {f"{method}: rows as without Ray": not one["differing"] for method, one in figures.items()}
 
 
-def lines(found: Mapping[str, Mapping[str, Any]], given: argparse.Namespace) -> list[str]:
+def lines(figures: Mapping[str, Mapping[str, Any]], args: argparse.Namespace) -> list[str]:
     said = {"asked_s": "asked, s", "all_s": "all, s", "asked_cpu_s": "asked, CPU s", "all_cpu_s": "all, CPU s"}
     said["asked_own_cpu_s"] = "asked, CPU s without Ray's servers"
-    out = [f"{given.questions} questions of the laboratory; medians of {given.repeats} alternating rounds (least - greatest)"]
-    for method, one in found.items():
+    out = [f"{args.questions} questions of the laboratory; medians of {args.repeats} alternating rounds (least - greatest)"]
+    for method, one in figures.items():
         rows = [
             [said[what], *(str(costs[name]) for name in CONTENDERS)]
             + [str(one["of_local"][what][name]) for name in (ONE, TWO)]
@@ -221,7 +221,7 @@ def lines(found: Mapping[str, Mapping[str, Any]], given: argparse.Namespace) -> 
         ]
         header = [method, *CONTENDERS, "1 actor / local", "2 actors / local", "1 actor / 2 actors"]
         out += ["", *table(header, rows), f"rows that differ from the local run's, at most: {one['differing']}"]
-    return [*out, "", *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(found).items())]
+    return [*out, "", *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(figures).items())]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -229,11 +229,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", required=True, help="where to work, and to go on")
     parser.add_argument("--questions", type=int, default=1000, help="of the laboratory [%(default)s]")
     parser.add_argument("--methods", default="direct,seakr", help="separated by commas [%(default)s]")
-    given = parser.parse_args(argv)
-    found = {method: summary(rounds_of(method, given)) for method in given.methods.split(",")}
-    options = {key: value for key, value in vars(given).items() if key not in ("json", "out")}
+    args = parser.parse_args(argv)
+    found = {method: summary(rounds_of(method, args)) for method in args.methods.split(",")}
+    options = {key: value for key, value in vars(args).items() if key not in ("json", "out")}
     document = {"benchmark": "ray", "machine": machine(), "options": options, "methods": found}
-    publish(as_json(document | {"targets_met": targets(found)}), lines(found, given), given.json)
+    publish(as_json(document | {"targets_met": targets(found)}), lines(found, args), args.json)
 
 
 if __name__ == "__main__":

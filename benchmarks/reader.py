@@ -65,15 +65,15 @@ class Crowded:
         return ask(ANSWER, question, wanted)
 
 
-def measure(folder: str, prompts: Sequence[Prompt], asked: Sequence[Question]) -> dict[str, list[float]]:
+def measure(folder: str, prompts: Sequence[Prompt], questions: Sequence[Question]) -> dict[str, list[float]]:
     """For each question whether the likeliest choice is right, and whether what is generated is."""
     model = load_model(folder)
-    pending = iter(range(len(asked)))
-    likeliest, said = [0.0] * len(asked), [0.0] * len(asked)
+    pending = iter(range(len(questions)))
+    likeliest, said = [0.0] * len(questions), [0.0] * len(questions)
 
     async def work() -> None:
         for place in pending:
-            question, prompt = asked[place], prompts[place]
+            question, prompt = questions[place], prompts[place]
             chosen = await choose(model, prompt, "tokens")
             reply = await model.generate(prompt, Decoding(max_tokens=20, stop=SHORT_STOPS))
             likeliest[place] = exact_match(chosen.text, question.answers)
@@ -102,14 +102,14 @@ def trained(out: Path, material: Sequence[Example], settings: ReaderTraining) ->
     out.mkdir(parents=True, exist_ok=True)
     started, cpu = time.perf_counter(), time.process_time()
 
-    class Said(Watch):
+    class Messages(Watch):
         def line(self, figures: Mapping[str, Any]) -> None:
             if "validation_loss" in figures:
                 seconds = time.perf_counter() - started
                 said = f"right {figures['validation_accuracy']:.3f}, loss {figures['validation_loss']:.3f}"
                 say(f"{out.name}: step {figures['step']}, {seconds:.0f} s, {time.process_time() - cpu:.0f} s of a core: {said}")
 
-    header = train(out, Origin("lab", str(LAB_FOLDER), ModelSettings()), material, settings, watch=Said())
+    header = train(out, Origin("lab", str(LAB_FOLDER), ModelSettings()), material, settings, watch=Messages())
     seconds = out / "seconds.json"
     if not seconds.exists():
         took = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}

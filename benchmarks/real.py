@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks._data import data_folder
-from benchmarks._real_plan import JUDGED, METHODS, PARTS, Given, commands, prepare, shown
+from benchmarks._real_plan import JUDGED, METHODS, PARTS, Arguments, as_text, commands, prepare
 from benchmarks._real_tables import best_signal, page
 from benchmarks._shared import say
 
@@ -31,38 +31,40 @@ NEEDED_BY = {"probe": "probe_gate", "classifier": "adaptive_rag"}
 
 
 def main() -> int:
-    given, options = _options()
+    arguments, options = _options()
     parts = options.part or list(PARTS)
     if options.tables:
-        sys.stdout.write("\n".join(page(given.out, [part for part in parts if (given.out / part / "test").is_dir()])) + "\n")
+        sys.stdout.write(
+            "\n".join(page(arguments.out, [part for part in parts if (arguments.out / part / "test").is_dir()])) + "\n"
+        )
         return 0
     if not options.part:
         for part in PARTS:
-            runs = sorted(path.name for path in (given.out / part).glob("test*") if path.is_dir())
+            runs = sorted(path.name for path in (arguments.out / part).glob("test*") if path.is_dir())
             sys.stdout.write(f"{part:<10} {', '.join(runs) or 'nothing yet'}\n")
         return 0
     if options.show:
         for part in parts:
-            for what, command in commands(given, part):
-                sys.stdout.write(f"# {part}, {what}\n{shown(command, given)}\n")
+            for what, command in commands(arguments, part):
+                sys.stdout.write(f"# {part}, {what}\n{as_text(command, arguments)}\n")
         return 0
-    return max(_run(given, part) for part in parts)
+    return max(_run(arguments, part) for part in parts)
 
 
-def _run(given: Given, part: str) -> int:
+def _run(arguments: Arguments, part: str) -> int:
     """All steps of a part. What hangs on a step that fails is left out, with a word; 1 where something was."""
-    folder = prepare(given, part)
+    folder = prepare(arguments, part)
     (folder / "thresholds").mkdir(exist_ok=True)
     done: set[str] = set()
     best, failed = "", 0
-    while left := [(what, command) for what, command in commands(given, part, best or "SIGNAL") if what not in done]:
+    while left := [(what, command) for what, command in commands(arguments, part, best or "SIGNAL") if what not in done]:
         what, command = left[0]
         if "SIGNAL" in " ".join(command):
             best = best_signal(folder / "calibration")
             say(f"{part}: the best signal on the calibration questions is {best}")
             continue
         done.add(what)
-        say(f"{part}, {what}: {shown(command, given)}")
+        say(f"{part}, {what}: {as_text(command, arguments)}")
         began = time.monotonic()
         code = subprocess.run([sys.executable, "-m", "gnothi", *command], check=False, stdout=subprocess.DEVNULL).returncode
         say(f"{part}, {what}: exit code {code}, {time.monotonic() - began:.0f} s")
@@ -72,7 +74,7 @@ def _run(given: Given, part: str) -> int:
             failed = 1
             without = NEEDED_BY.get(what, what.rpartition(" ")[2])
             say(f"{part}: goes on without {without}")
-            given = replace(given, methods=tuple(name for name in given.methods if name != without))
+            arguments = replace(arguments, methods=tuple(name for name in arguments.methods if name != without))
     return failed
 
 
@@ -80,7 +82,7 @@ def _without_judge(judge: str | None) -> tuple[str, ...]:
     return tuple(name for name in METHODS if judge or name != JUDGED)
 
 
-def _options() -> tuple[Given, argparse.Namespace]:
+def _options() -> tuple[Arguments, argparse.Namespace]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", action="append", choices=list(PARTS), help="a data set (repeatable)")
     parser.add_argument("--out", type=Path, default=Path("real-runs"), help="folder of all runs [%(default)s]")
@@ -107,7 +109,7 @@ def _options() -> tuple[Given, argparse.Namespace]:
     data = options.data or (data_folder() if runs else Path())
     extra = tuple(word for setting in options.set for word in ("--set", setting))
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return Given(data, options.out, options.model, sizes, methods, options.judge, extra), options
+    return Arguments(data, options.out, options.model, sizes, methods, options.judge, extra), options
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._data import data_folder
-from benchmarks._real_plan import Given, splits
+from benchmarks._real_plan import Arguments, splits
 from benchmarks._shared import machine, publish, say, spread, table
 from gnothi.concurrency import gather
 from gnothi.datasets import load
@@ -106,7 +106,7 @@ def draw(
 
 def _judged(data: Path) -> set[tuple[str, str]]:
     """The calibration and test questions of the real benchmark."""
-    parts = splits(Given(data, Path(), "", (200, 100, 100), ()), "popqa")
+    parts = splits(Arguments(data, Path(), "", (200, 100, 100), ()), "popqa")
     return {("popqa", line["id"]) for name in ("calibration", "test") for line in parts[name]}
 
 
@@ -129,13 +129,13 @@ def written(path: Path, questions: Sequence[Question]) -> Path:
 # --- training --------------------------------------------------------------------------------------------------------
 
 
-def command(given: argparse.Namespace, asked: Path, seed: int, answers_only: bool = False) -> list[str]:
+def command(args: argparse.Namespace, asked: Path, seed: int, answers_only: bool = False) -> list[str]:
     """The arguments of ``gnothi`` that train with a seed, or sample the answers that all seeds learn from."""
-    settings = {**SETTINGS, **TRAINING, **dict(word.split("=", 1) for word in given.set), "seed": seed}
-    words = ["train", "self-knowledge", str(asked), "--model", given.model, "--findings", str(given.out / "answers")]
+    settings = {**SETTINGS, **TRAINING, **dict(word.split("=", 1) for word in args.set), "seed": seed}
+    words = ["train", "self-knowledge", str(asked), "--model", args.model, "--findings", str(args.out / "answers")]
     words += [
         "--out",
-        str(given.out / f"seed-{seed}"),
+        str(args.out / f"seed-{seed}"),
         *(word for key in settings for word in ("--set", f"{key}={settings[key]}")),
     ]
     return [*words, "--collect-only"] if answers_only else words
@@ -255,43 +255,41 @@ def lines(before: Measured, runs: Sequence[Measured]) -> list[str]:
 
 
 def main() -> int:
-    given = _options()
-    seeds = [int(seed) for seed in given.seeds.split(",")]
-    training, held_out = draw(given.data or data_folder(), given.sizes, without=given.without)
-    given.out.mkdir(parents=True, exist_ok=True)
-    asked = written(given.out / "train.jsonl", training)
-    written(given.out / "test.jsonl", held_out)
-    if not given.tables:
-        code = run(command(given, asked, seeds[0], answers_only=True), given.out)
+    args = _options()
+    seeds = [int(seed) for seed in args.seeds.split(",")]
+    training, held_out = draw(args.data or data_folder(), args.sizes, without=args.without)
+    args.out.mkdir(parents=True, exist_ok=True)
+    asked = written(args.out / "train.jsonl", training)
+    written(args.out / "test.jsonl", held_out)
+    if not args.tables:
+        code = run(command(args, asked, seeds[0], answers_only=True), args.out)
         if code > 1:
             return code
-        cached(
-            given.out / "before.json", lambda: measure(load_model(given.model, ModelSettings(demonstrations=SHOWN)), held_out)
-        )
+        cached(args.out / "before.json", lambda: measure(load_model(args.model, ModelSettings(demonstrations=SHOWN)), held_out))
         for seed in seeds:
-            if code := _one(given, asked, held_out, seed):
+            if code := _one(args, asked, held_out, seed):
                 return code
-    before = given.out / "before.json"
+    before = args.out / "before.json"
     if not before.is_file():
-        sys.exit(f"{given.out}: nothing measured yet; run without --tables")
-    done = [_done(given.out, seed) for seed in seeds if (given.out / f"seed-{seed}-after.json").is_file()]
+        sys.exit(f"{args.out}: nothing measured yet; run without --tables")
+    done = [_done(args.out, seed) for seed in seeds if (args.out / f"seed-{seed}-after.json").is_file()]
     measured = json.loads(before.read_text("utf-8"))
-    publish({"machine": machine(), "before": measured, "runs": done}, lines(measured, done), given.json)
+    publish({"machine": machine(), "before": measured, "runs": done}, lines(measured, done), args.json)
     return 0
 
 
-def _one(given: argparse.Namespace, asked: Path, held_out: Sequence[Question], seed: int) -> int:
+def _one(args: argparse.Namespace, asked: Path, held_out: Sequence[Question], seed: int) -> int:
     """Train with a seed and measure. A training that collapses is told and leaves the others to go on."""
-    folder = given.out / f"seed-{seed}"
+    folder = args.out / f"seed-{seed}"
     if not (folder / HEADER).is_file():
-        code = run(command(given, asked, seed), given.out, given.out / f"seed-{seed}-minutes.json")
+        code = run(command(args, asked, seed), args.out, args.out / f"seed-{seed}-minutes.json")
         say(f"seed {seed}: exit code {code}")
         if not (folder / HEADER).is_file():
             return 0 if code == 1 else code
-    cached(given.out / f"seed-{seed}-after.json", lambda: measure(load_model(str(folder)), held_out))
-    if given.stages:
-        stage = after_warm_start(given.out / f"seed-{seed}-warm-start", folder, given.model)
-        cached(given.out / f"seed-{seed}-warm-start.json", lambda: measure(load_model(str(stage)), held_out))
+    cached(args.out / f"seed-{seed}-after.json", lambda: measure(load_model(str(folder)), held_out))
+    if args.stages:
+        stage = after_warm_start(args.out / f"seed-{seed}-warm-start", folder, args.model)
+        cached(args.out / f"seed-{seed}-warm-start.json", lambda: measure(load_model(str(stage)), held_out))
     return 0
 
 

@@ -70,7 +70,7 @@ async def prepare(questions: Sequence[Question]) -> list[Prepared]:
     return [asked for asked in found if asked is not None]
 
 
-async def ranks(reranker: Reranker, asked: Sequence[Prepared], knowledge: str) -> list[int]:
+async def ranks(reranker: Reranker, prepared: Sequence[Prepared], knowledge: str) -> list[int]:
     """The place of the needed fact among each question's candidates, from 1; ties count against it."""
 
     async def one(question: Prepared) -> int:
@@ -78,14 +78,14 @@ async def ranks(reranker: Reranker, asked: Sequence[Prepared], knowledge: str) -
         own = scores[question["facts"].index(question["needed"])]
         return sum(score >= own for score in scores)
 
-    return [await one(question) for question in asked]
+    return [await one(question) for question in prepared]
 
 
-def rows(name: str, places: Sequence[int], asked: Sequence[Prepared]) -> list[list[str]]:
+def rows(name: str, places: Sequence[int], prepared: Sequence[Prepared]) -> list[list[str]]:
     """Recall at each m: of all questions with intervals, then by how familiar the first hop is."""
     found = []
     for level in ("all", *LEVELS):
-        own = [place for place, question in zip(places, asked, strict=True) if level in ("all", question["level"])]
+        own = [place for place, question in zip(places, prepared, strict=True) if level in ("all", question["level"])]
         cells = []
         for m in TOP:
             hits = sum(place <= m for place in own)
@@ -95,11 +95,11 @@ def rows(name: str, places: Sequence[int], asked: Sequence[Prepared]) -> list[li
     return found
 
 
-async def compare(contenders: Mapping[str, tuple[Reranker, str]], asked: Sequence[Prepared]) -> dict[str, list[int]]:
+async def compare(contenders: Mapping[str, tuple[Reranker, str]], prepared: Sequence[Prepared]) -> dict[str, list[int]]:
     places = {}
     for name, (reranker, knowledge) in contenders.items():
         say(f"{name} ...")
-        places[name] = await ranks(reranker, asked, knowledge)
+        places[name] = await ranks(reranker, prepared, knowledge)
         await reranker.aclose()
     return places
 

@@ -27,8 +27,8 @@ from benchmarks._shared import (
     machine,
     numbers,
     publish,
+    rounded,
     say,
-    shown,
     spread,
     table,
 )
@@ -37,10 +37,10 @@ Series = dict[str, Rounds]
 """What is measured → rounds of size → cost."""
 
 
-def continuations(sizes: Sequence[int], given: argparse.Namespace, key: str) -> Rounds:
+def continuations(sizes: Sequence[int], args: argparse.Namespace, key: str) -> Rounds:
     """Seconds of our own way where ``key`` (``k`` or ``total``) takes each size."""
-    fixed = {"total": 200, "static": 50, "tokens": given.tokens, "k": 20, "device": "cpu"}
-    settings = fixed | {name: getattr(given, name) for name in ("threads", "layers", "hidden")}
+    fixed = {"total": 200, "static": 50, "tokens": args.tokens, "k": 20, "device": "cpu"}
+    settings = fixed | {name: getattr(args, name) for name in ("threads", "layers", "hidden")}
     ours = make(["ours, cold"], settings)["ours, cold"]
     try:
         for size in sizes:  # buffers of every size are grown once before
@@ -52,49 +52,49 @@ def continuations(sizes: Sequence[int], given: argparse.Namespace, key: str) -> 
             seconds: float = measure(ours, 100_000 * (number + 1) + int(name))["seconds"]
             return seconds
 
-        return interleave([str(size) for size in sizes], timed, given.repeats)
+        return interleave([str(size) for size in sizes], timed, args.repeats)
     finally:
         ours.close()
 
 
-def samples(given: argparse.Namespace) -> Series:
-    return {"samples: seconds against k, prompt 200": continuations(given.samples, given, "k")}
+def samples(args: argparse.Namespace) -> Series:
+    return {"samples: seconds against k, prompt 200": continuations(args.samples, args, "k")}
 
 
-def prompt(given: argparse.Namespace) -> Series:
-    return {"prompt: seconds against its tokens, k = 20": continuations(given.prompts, given, "total")}
+def prompt(args: argparse.Namespace) -> Series:
+    return {"prompt: seconds against its tokens, k = 20": continuations(args.prompts, args, "total")}
 
 
-def concurrency(given: argparse.Namespace) -> Series:
+def concurrency(args: argparse.Namespace) -> Series:
     import torch
 
     from benchmarks._lab_runs import every, lab_questions, seakr
 
-    torch.set_num_threads(given.threads)
-    questions = lab_questions(given.questions)
+    torch.set_num_threads(args.threads)
+    questions = lab_questions(args.questions)
     seakr(questions[:4], 4)
 
     def timed(name: str, _: int) -> float:
-        run = seakr(every(questions, max(int(name), given.questions // 4)), int(name))
+        run = seakr(every(questions, max(int(name), args.questions // 4)), int(name))
         return run.seconds / run.questions
 
-    rounds = interleave([str(level) for level in given.concurrency], timed, given.repeats)
+    rounds = interleave([str(level) for level in args.concurrency], timed, args.repeats)
     return {"concurrency: seconds of a run per question": rounds}
 
 
-def corpus(given: argparse.Namespace) -> Series:
+def corpus(args: argparse.Namespace) -> Series:
     from benchmarks import retrieval
 
     costs = {"short_query_cpu_ms_p50": "query of 6 words", "long_query_cpu_ms_p50": "query of 60 words", "build_cpu_s": "build"}
     series: Series = {f"corpus: processor time, {name}": [] for name in costs.values()}
     with tempfile.TemporaryDirectory() as folder:
         built: dict[int, float] = {}
-        for size in given.corpora:
+        for size in args.corpora:
             say(f"  building {size:,} passages")
             source, out = _places(folder, size)
             retrieval.write_corpus(source, size)
             built[size] = retrieval.in_child("build", source, out, 256)["build_cpu_s"]
-        series["corpus: processor time, build"].append({str(size): built[size] for size in given.corpora})
+        series["corpus: processor time, build"].append({str(size): built[size] for size in args.corpora})
 
         found: list[dict[str, dict[str, float]]] = []
 
@@ -104,10 +104,10 @@ def corpus(given: argparse.Namespace) -> Series:
             found[number] = found[number] | {name: row}
             return row["short_query_cpu_ms_p50"]
 
-        interleave([str(size) for size in given.corpora], searched, given.repeats)
+        interleave([str(size) for size in args.corpora], searched, args.repeats)
     for key in ("short_query_cpu_ms_p50", "long_query_cpu_ms_p50"):
         series[f"corpus: processor time, {costs[key]}"] = [
-            {str(size): one[str(size)][key] for size in given.corpora} for one in found
+            {str(size): one[str(size)][key] for size in args.corpora} for one in found
         ]
     return series
 
@@ -134,7 +134,7 @@ def lines(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     out: list[str] = []
     for name, result in results.items():
         first = next(iter(result["cost"].values())).median
-        rows = [[f"{size:,}", str(cost), shown(cost.median / first)] for size, cost in result["cost"].items()]
+        rows = [[f"{size:,}", str(cost), rounded(cost.median / first)] for size, cost in result["cost"].items()]
         out += [name, "", *table(["size", "cost", "x the first"], rows), f"exponent {result['fit']}", ""]
     return out
 
@@ -150,17 +150,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--tokens", type=int, default=40, help="new tokens [%(default)s]")
     parser.add_argument("--layers", type=int, default=8, help="of the model made on the spot [%(default)s]")
     parser.add_argument("--hidden", type=int, default=512, help="its hidden size [%(default)s]")
-    given = parser.parse_args(argv)
-    chosen = [name.strip() for name in given.only.split(",") if name.strip()]
+    args = parser.parse_args(argv)
+    chosen = [name.strip() for name in args.only.split(",") if name.strip()]
     if unknown := [name for name in chosen if name not in PARTS]:
         parser.error(f"--only: no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     results: dict[str, dict[str, Any]] = {}
     for name in chosen:
         say(name)
-        results |= {title: summary(rounds) for title, rounds in PARTS[name](given).items()}
-    options = {key: value for key, value in vars(given).items() if key != "json"}
+        results |= {title: summary(rounds) for title, rounds in PARTS[name](args).items()}
+    options = {key: value for key, value in vars(args).items() if key != "json"}
     document = {"benchmark": "scaling", "machine": machine(), "options": options, "results": results}
-    publish(as_json(document), lines(results), given.json)
+    publish(as_json(document), lines(results), args.json)
 
 
 if __name__ == "__main__":

@@ -127,13 +127,13 @@ def weaken(out: Path, asked: Sequence[Familiar], settings: TrainingSettings) -> 
     shutil.copy(LAB_FOLDER / "gnothi.json", out)
 
 
-def one_run(work: Path, seed: int, variant: str, given: argparse.Namespace, probes: Probes) -> Measured:
-    training, held_out = questions(given.questions, given.held_out)
+def one_run(work: Path, seed: int, variant: str, args: argparse.Namespace, probes: Probes) -> Measured:
+    training, held_out = questions(args.questions, args.held_out)
     weak = work / f"weak-{seed}"
     weaken(weak, sampled(work / "shipped-answers", LAB_FOLDER, training), replace(WEAKENING, seed=seed))
     before = cached(work / f"weak-{seed}.json", lambda: measure(weak, held_out, probes))
     familiar = sampled(work / f"weak-{seed}-answers", weak, training)
-    settings = replace(TRAINING, seed=seed, steps=given.steps, **VARIANTS[variant])
+    settings = replace(TRAINING, seed=seed, steps=args.steps, **VARIANTS[variant])
     out = work / folder_of(variant, seed)
     out.mkdir(parents=True, exist_ok=True)
 
@@ -229,24 +229,24 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="draw the default variant's curves here")
     parser.add_argument("--threads", type=int, default=1, help="[%(default)s]")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    given = parser.parse_args()
+    args = parser.parse_args()
     import torch
 
-    torch.set_num_threads(given.threads)
-    given.work.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(args.threads)
+    args.work.mkdir(parents=True, exist_ok=True)
     probes = Probes(lab.world(), n=256)
-    _, held_out = questions(given.questions, given.held_out)
-    shipped = cached(given.work / "shipped.json", lambda: measure(LAB_FOLDER, held_out, probes))
+    _, held_out = questions(args.questions, args.held_out)
+    shipped = cached(args.work / "shipped.json", lambda: measure(LAB_FOLDER, held_out, probes))
     runs = []
-    for variant in list(VARIANTS)[: 1 if given.variants == "default" else None]:
-        for seed in map(int, given.seeds.split(",")):
+    for variant in list(VARIANTS)[: 1 if args.variants == "default" else None]:
+        for seed in map(int, args.seeds.split(",")):
             say(f"{variant}, seed {seed} ...")
-            runs.append(one_run(given.work, seed, variant, given, probes))
+            runs.append(one_run(args.work, seed, variant, args, probes))
             say(json.dumps(runs[-1]))
-    if given.figure:
-        draw(given.work, [run for run in runs if run["variant"] == next(iter(VARIANTS))], given.figure)
+    if args.figure:
+        draw(args.work, [run for run in runs if run["variant"] == next(iter(VARIANTS))], args.figure)
     document = {"machine": machine(), "held_out": len(held_out), "shipped": shipped, "runs": runs}
-    publish(document, lines(shipped, runs), given.json)
+    publish(document, lines(shipped, runs), args.json)
 
 
 if __name__ == "__main__":

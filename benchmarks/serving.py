@@ -32,8 +32,8 @@ from benchmarks._shared import (
     machine,
     publish,
     ratios,
+    rounded,
     say,
-    shown,
     slope,
     spread,
     table,
@@ -116,22 +116,22 @@ async def first_events(url: str, questions: Sequence[Question], clients: int) ->
     return statistics.median(opened), statistics.median(decided)
 
 
-def throughput(given: argparse.Namespace) -> dict[str, Any]:
+def throughput(args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    torch.set_num_threads(given.threads)
-    questions = lab_questions(given.questions)
-    seakr(questions[:8], 8, given.overrides)
-    served, evaluated, alike = f"{given.clients} clients", "eval", f"eval, {given.clients} under way"
+    torch.set_num_threads(args.threads)
+    questions = lab_questions(args.questions)
+    seakr(questions[:8], 8, args.overrides)
+    served, evaluated, alike = f"{args.clients} clients", "eval", f"eval, {args.clients} under way"
 
     def timed(name: str, _: int) -> float:
         if name != served:
-            return seakr(questions, OWN_CONCURRENCY if name == evaluated else given.clients, given.overrides).seconds
-        with server(given.threads, given.overrides) as (url, _pid):
+            return seakr(questions, OWN_CONCURRENCY if name == evaluated else args.clients, args.overrides).seconds
+        with server(args.threads, args.overrides) as (url, _pid):
             asyncio.run(ask_all(url, questions[:8], 8))
-            return asyncio.run(ask_all(url, questions, given.clients))
+            return asyncio.run(ask_all(url, questions, args.clients))
 
-    rounds = interleave([served, evaluated, alike], timed, given.repeats)
+    rounds = interleave([served, evaluated, alike], timed, args.repeats)
     return {
         "per_second": {name: spread(len(questions) / one[name] for one in rounds) for name in rounds[0]},
         "of_eval": ratios(rounds, evaluated, served),
@@ -139,18 +139,18 @@ def throughput(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def streams(given: argparse.Namespace) -> dict[str, Any]:
-    some = every(lab_questions(given.questions), 10 * given.few)
-    alone, few = "alone", f"{given.few} clients"
-    with server(given.threads, given.overrides) as (url, _):
+def streams(args: argparse.Namespace) -> dict[str, Any]:
+    some = every(lab_questions(args.questions), 10 * args.few)
+    alone, few = "alone", f"{args.few} clients"
+    with server(args.threads, args.overrides) as (url, _):
         asyncio.run(ask_all(url, some[:8], 8))
-        opened: Rounds = [{} for _ in range(given.repeats)]
+        opened: Rounds = [{} for _ in range(args.repeats)]
 
         def timed(name: str, place: int) -> float:
-            opened[place][name], decided = asyncio.run(first_events(url, some, 1 if name == alone else given.few))
+            opened[place][name], decided = asyncio.run(first_events(url, some, 1 if name == alone else args.few))
             return decided
 
-        decided = interleave([alone, few], timed, given.repeats)
+        decided = interleave([alone, few], timed, args.repeats)
     return {
         what: {
             "seconds": {name: spread(one[name] for one in rounds) for name in rounds[0]},
@@ -160,18 +160,18 @@ def streams(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def memory(given: argparse.Namespace) -> dict[str, Any]:
+def memory(args: argparse.Namespace) -> dict[str, Any]:
     """With little room for the beginnings of prompts, so that it is full soon: what grows afterwards would never end."""
     figures: list[tuple[int, float]] = []
-    with server(given.threads, ["model.prefix_cache_mb=16", *given.overrides]) as (url, pid):
+    with server(args.threads, ["model.prefix_cache_mb=16", *args.overrides]) as (url, pid):
 
         def note(answered: int) -> None:
-            if answered % max(1, given.requests // 20) == 0:
+            if answered % max(1, args.requests // 20) == 0:
                 status = Path(f"/proc/{pid}/status").read_text()
                 figures.append((answered, int(status.split("RssAnon:")[1].split()[0]) / 1024))
-                say(f"  {answered} of {given.requests}: {figures[-1][1]:.0f} MB")
+                say(f"  {answered} of {args.requests}: {figures[-1][1]:.0f} MB")
 
-        asyncio.run(ask_all(url, lab_questions(given.requests)[: given.requests], given.clients, note))
+        asyncio.run(ask_all(url, lab_questions(args.requests)[: args.requests], args.clients, note))
     return {"mb": figures, "per_1000": growth(figures)}
 
 
@@ -181,35 +181,35 @@ def growth(figures: Sequence[tuple[int, float]]) -> Any:
     return slope(*map(list, zip(*later, strict=True))) if len(later) >= 3 else None
 
 
-def targets(found: dict[str, Any]) -> dict[str, bool]:
+def targets(figures: dict[str, Any]) -> dict[str, bool]:
     """What issue 18 asks for."""
-    per = found["memory"]["per_1000"]
+    per = figures["memory"]["per_1000"]
     return {
-        f"at least {THROUGHPUT} of `gnothi eval`'s questions a second": found["throughput"]["of_eval"].median >= THROUGHPUT,
+        f"at least {THROUGHPUT} of `gnothi eval`'s questions a second": figures["throughput"]["of_eval"].median >= THROUGHPUT,
         **{
             f"first {what} of a stream under {FIRST_EVENT:g} x that of a lone one": one["of_alone"].median < FIRST_EVENT
-            for what, one in found["streams"].items()
+            for what, one in figures["streams"].items()
         },
         f"memory flat: under {GROWTH_MB:g} MB per 1,000 requests": per is not None and per.median < GROWTH_MB,
     }
 
 
-def lines(found: dict[str, Any], given: argparse.Namespace) -> list[str]:
-    speed, per = found["throughput"], found["memory"]["per_1000"]
+def lines(figures: dict[str, Any], args: argparse.Namespace) -> list[str]:
+    speed, per = figures["throughput"], figures["memory"]["per_1000"]
     rows = [[name, str(one)] for name, one in speed["per_second"].items()]
-    first, last = found["memory"]["mb"][0], found["memory"]["mb"][-1]
+    first, last = figures["memory"]["mb"][0], figures["memory"]["mb"][-1]
     return [
-        f"SeaKR on the lab, {given.questions} questions, {given.threads} threads; medians of {given.repeats} rounds",
+        f"SeaKR on the lab, {args.questions} questions, {args.threads} threads; medians of {args.repeats} rounds",
         *table(["", "questions a second"], rows),
         f"of eval's: {speed['of_eval']}; of eval's with as many under way: {speed['of_eval_with_as_many']}",
         *(
             f"first {what}: {', '.join(f'{name} {one} s' for name, one in begun['seconds'].items())}; ratio {begun['of_alone']}"
-            for what, begun in found["streams"].items()
+            for what, begun in figures["streams"].items()
         ),
-        f"memory: {shown(first[1])} MB after {first[0]} requests, {shown(last[1])} MB after {last[0]}"
+        f"memory: {rounded(first[1])} MB after {first[0]} requests, {rounded(last[1])} MB after {last[0]}"
         + (f"; {per.median:+.2f} MB per 1,000 [{per.low:+.2f}, {per.high:+.2f}]" if per else ""),
         "",
-        *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(found).items()),
+        *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(figures).items()),
     ]
 
 
@@ -222,11 +222,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="as of `gnothi eval` (repeat)"
     )
-    given = parser.parse_args(argv)
-    found = {"throughput": throughput(given), "streams": streams(given), "memory": memory(given)}
-    options = {key: value for key, value in vars(given).items() if key != "json"}
+    args = parser.parse_args(argv)
+    found = {"throughput": throughput(args), "streams": streams(args), "memory": memory(args)}
+    options = {key: value for key, value in vars(args).items() if key != "json"}
     document = {"options": options, "machine": machine(), **found, "targets_met": targets(found)}
-    publish(as_json(document), lines(found, given), given.json)
+    publish(as_json(document), lines(found, args), args.json)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._shared import leave_out_of_collection, machine, publish, say, shown, table
+from benchmarks._shared import leave_out_of_collection, machine, publish, rounded, say, table
 
 PARTS = ("filter", "accuracy", "speed", "report")
 TASKS = ("know", "useful")
@@ -94,17 +94,17 @@ async def within(model: Any, retriever: Any, questions: Sequence[Any], task: str
     return auroc(*await scored(model, retriever, questions, task, k))
 
 
-async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> dict[str, Any]:
+async def filter_part(model: Any, retriever: Any, args: argparse.Namespace) -> dict[str, Any]:
     from gnothi import lab
     from gnothi.lab import training_questions
     from gnothi.stats.auroc import auroc, auroc_interval
 
-    held = [q for q in lab.questions(lab.world(), "one_hop", given.n) if q.metadata["coverage"] != "absent"]
-    train = [q for q in training_questions(lab.world(), "one_hop", given.training) if q.metadata["coverage"] != "absent"]
+    held = [q for q in lab.questions(lab.world(), "one_hop", args.n) if q.metadata["coverage"] != "absent"]
+    train = [q for q in training_questions(lab.world(), "one_hop", args.training) if q.metadata["coverage"] != "absent"]
     results: dict[str, Any] = {}
-    for task in given.task:
-        chosen = greatest(*await scored(model, retriever, train, task, given.k))
-        scores, answers = await scored(model, retriever, held, task, given.k)
+    for task in args.task:
+        chosen = greatest(*await scored(model, retriever, train, task, args.k))
+        scores, answers = await scored(model, retriever, held, task, args.k)
         shares = np.linspace(0, 1, 201)
         curve = np.unique(np.concatenate([np.quantile(scores, shares), np.quantile(scores[answers], shares)]))[:-1]
         results[task] = {
@@ -114,7 +114,7 @@ async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> 
             "auroc": auroc(scores, answers),
             "auroc_interval": auroc_interval(scores, answers),
             "auroc_by_familiarity": {
-                level: await within(model, retriever, [q for q in held if q.metadata["familiarity"] == level], task, given.k)
+                level: await within(model, retriever, [q for q in held if q.metadata["familiarity"] == level], task, args.k)
                 for level in ("often", "seldom", "never")
             },
             "at_zero": rates(scores, answers, 0.0),
@@ -128,38 +128,38 @@ async def filter_part(model: Any, retriever: Any, given: argparse.Namespace) -> 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-async def accuracy_part(model: Any, retriever: Any, given: argparse.Namespace) -> dict[str, Any]:
+async def accuracy_part(model: Any, retriever: Any, args: argparse.Namespace) -> dict[str, Any]:
     from gnothi import lab
     from gnothi.lab import training_questions
 
-    train = [q for q in training_questions(lab.world(), "one_hop", given.training) if q.metadata["coverage"] != "absent"]
-    chosen = {task: greatest(*await scored(model, retriever, train, task, given.k)) for task in given.task}
-    runs: dict[str, tuple[str, dict[str, object]]] = {"rag": ("rag", {"k": given.k}), "direct": ("direct", {})}
+    train = [q for q in training_questions(lab.world(), "one_hop", args.training) if q.metadata["coverage"] != "absent"]
+    chosen = {task: greatest(*await scored(model, retriever, train, task, args.k)) for task in args.task}
+    runs: dict[str, tuple[str, dict[str, object]]] = {"rag": ("rag", {"k": args.k}), "direct": ("direct", {})}
     for task, threshold in chosen.items():
-        settings: dict[str, object] = {"k": given.k, "task": task}
+        settings: dict[str, object] = {"k": args.k, "task": task}
         runs[f"skill_rag, {task} > 0"] = ("skill_rag", settings)
         runs[f"skill_rag, {task} > {threshold:.3f}"] = ("skill_rag", settings | {"threshold": threshold})
-    if given.only_filters:
-        return await compare_runs(model, retriever, given, runs)
-    gated: dict[str, object] = {"k": given.k, "task": "useful", "gate": "self_report"}
+    if args.only_filters:
+        return await compare_runs(model, retriever, args, runs)
+    gated: dict[str, object] = {"k": args.k, "task": "useful", "gate": "self_report"}
     runs["skill_rag, useful > 0, gate=self_report"] = ("skill_rag", gated)
-    runs |= {f"filco, {one}": ("filco", {"k": given.k, "measure": one}) for one in ("strinc", "lexical", "cxmi")}
-    runs["filco, strinc, oracle"] = ("filco", {"k": given.k, "oracle": True})
-    runs["crag"] = ("crag", {"k": given.k})
-    runs["skr"] = ("skr", {"k": given.k})
-    return await compare_runs(model, retriever, given, runs)
+    runs |= {f"filco, {one}": ("filco", {"k": args.k, "measure": one}) for one in ("strinc", "lexical", "cxmi")}
+    runs["filco, strinc, oracle"] = ("filco", {"k": args.k, "oracle": True})
+    runs["crag"] = ("crag", {"k": args.k})
+    runs["skr"] = ("skr", {"k": args.k})
+    return await compare_runs(model, retriever, args, runs)
 
 
 async def compare_runs(
-    model: Any, retriever: Any, given: argparse.Namespace, runs: Mapping[str, tuple[str, dict[str, object]]]
+    model: Any, retriever: Any, args: argparse.Namespace, runs: Mapping[str, tuple[str, dict[str, object]]]
 ) -> dict[str, Any]:
     from gnothi import lab, methods
 
     results: dict[str, Any] = {}
-    for kind in given.kind:
-        questions = lab.questions(lab.world(), None if kind == "mix" else kind, given.n)
+    for kind in args.kind:
+        questions = lab.questions(lab.world(), None if kind == "mix" else kind, args.n)
         reference = (
-            None if "skr" not in runs else await knowledge(model, retriever, None if kind == "mix" else kind, given.experiences)
+            None if "skr" not in runs else await knowledge(model, retriever, None if kind == "mix" else kind, args.experiences)
         )
         outcomes: dict[str, list[tuple[float, int, int, int]]] = {}
         for name, (method, settings) in runs.items():
@@ -226,20 +226,20 @@ def compared(outcome: Sequence[tuple[float, int, int, int]], rag: Sequence[tuple
 # --- speed and report ------------------------------------------------------------------------------------------------
 
 
-async def speed_part(given: argparse.Namespace) -> dict[str, Any]:
+async def speed_part(args: argparse.Namespace) -> dict[str, Any]:
     """By renderer: the model's own short prompts, and those of a general model, with instruction and demonstrations."""
     from benchmarks._lab_runs import lab_plan
     from gnothi.session.resources import opened
 
     found = {}
     for renderer in ("auto", "plain"):
-        async with opened([lab_plan("rag", [f"model.renderer={renderer}"], given.model)]) as resources:
-            found[renderer] = await timed(resources.model, given, renderer)
+        async with opened([lab_plan("rag", [f"model.renderer={renderer}"], args.model)]) as resources:
+            found[renderer] = await timed(resources.model, args, renderer)
             say(f"speed, {renderer}: {found[renderer]}")
     return found
 
 
-async def timed(model: Any, given: argparse.Namespace, renderer: str) -> dict[str, float]:
+async def timed(model: Any, args: argparse.Namespace, renderer: str) -> dict[str, float]:
     from gnothi import lab
     from gnothi.filtering.self_knowledge import Informative
     from gnothi.filtering.sentences import sentences_of
@@ -247,7 +247,7 @@ async def timed(model: Any, given: argparse.Namespace, renderer: str) -> dict[st
     from gnothi.types import Prompt
 
     judge = Informative(model)
-    sentences = sentences_of(lab.passages())[: given.sentences]
+    sentences = sentences_of(lab.passages())[: args.sentences]
     first, second, third, warm = lab.questions(lab.world(), "one_hop", 4)
     await judge.scores(warm, sentences[:50])
     leave_out_of_collection()
@@ -258,7 +258,7 @@ async def timed(model: Any, given: argparse.Namespace, renderer: str) -> dict[st
     for sentence in sentences:
         await model.score(Prompt(KNOW, second.text, (sentence.passage,)), ("Yes",))
     marks.append([clock() for clock in clocks])
-    reading = by_library(given.model, renderer, [Prompt(KNOW, third.text, (sentence.passage,)) for sentence in sentences])
+    reading = by_library(args.model, renderer, [Prompt(KNOW, third.text, (sentence.passage,)) for sentence in sentences])
     marks.append([clock() for clock in clocks])
     reading()
     marks.append([clock() for clock in clocks])
@@ -298,7 +298,7 @@ def by_library(spec: str, renderer: str, prompts: Sequence[Any]) -> Callable[[],
     return read
 
 
-async def report_part(model: Any, given: argparse.Namespace) -> dict[str, Any]:
+async def report_part(model: Any, args: argparse.Namespace) -> dict[str, Any]:
     from gnothi import lab, methods
     from gnothi.concurrency import gather
     from gnothi.lab import training_questions
@@ -315,8 +315,8 @@ async def report_part(model: Any, given: argparse.Namespace) -> dict[str, Any]:
         return np.array([1.0 - (one.uncertainty or 0.0) for one in answers]), np.array(right)
 
     (fitted, was_right), (yes, right) = (
-        await told(training_questions(lab.world(), "one_hop", given.n)),
-        await told(lab.questions(lab.world(), "one_hop", given.n)),
+        await told(training_questions(lab.world(), "one_hop", args.n)),
+        await told(lab.questions(lab.world(), "one_hop", args.n)),
     )
     return {
         "auroc": auroc(yes, right),
@@ -381,11 +381,11 @@ def lines(document: dict[str, Any]) -> list[str]:
         rows = []
         for name, one in runs.items():
             low, high = one["interval"]
-            cells = [f"{one['exact_match']:.3f}", f"{low:.3f}-{high:.3f}", shown(one["reader_tokens"])]
+            cells = [f"{one['exact_match']:.3f}", f"{low:.3f}-{high:.3f}", rounded(one["reader_tokens"])]
             cells += [
                 f"{one['reader_tokens_of_rag']:.0%}",
-                shown(one["all_tokens"]),
-                shown(one["passages"]),
+                rounded(one["all_tokens"]),
+                rounded(one["passages"]),
                 f"{one['ahead_of_rag']:+.3f}",
                 f"{one['p']:.2g}",
             ]
@@ -393,26 +393,26 @@ def lines(document: dict[str, Any]) -> list[str]:
         out += ["", kind, "", *table(header, rows)]
     for name, figures in [*document.get("speed", {}).items(), ("report", document.get("report", {}))]:
         if figures:
-            out += ["", f"{name}: " + ", ".join(f"{key} {shown(value)}" for key, value in figures.items())]
+            out += ["", f"{name}: " + ", ".join(f"{key} {rounded(value)}" for key, value in figures.items())]
     return out
 
 
-async def measure(given: argparse.Namespace) -> dict[str, Any]:
+async def measure(args: argparse.Namespace) -> dict[str, Any]:
     from benchmarks._lab_runs import lab_plan
     from gnothi.session.resources import opened
 
-    document: dict[str, Any] = {"model": given.model, "machine": machine()}
-    async with opened([lab_plan("rag", model=given.model)]) as resources:
+    document: dict[str, Any] = {"model": args.model, "machine": machine()}
+    async with opened([lab_plan("rag", model=args.model)]) as resources:
         model, retriever = resources.model, resources.retriever
-        for part in given.part or PARTS:
+        for part in args.part or PARTS:
             if part == "filter":
-                document[part] = await filter_part(model, retriever, given)
+                document[part] = await filter_part(model, retriever, args)
             elif part == "accuracy":
-                document[part] = await accuracy_part(model, retriever, given)
+                document[part] = await accuracy_part(model, retriever, args)
             elif part == "speed":
-                document[part] = await speed_part(given)
+                document[part] = await speed_part(args)
             else:
-                document[part] = await report_part(model, given)
+                document[part] = await report_part(model, args)
     return document
 
 
@@ -430,12 +430,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sentences", type=int, default=1000, help="sentences to time [%(default)s]")
     parser.add_argument("--plots", type=Path, help="folder for the picture")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    given = parser.parse_args(argv)
-    given.task, given.kind = given.task or list(TASKS), given.kind or ["one_hop"]
-    document = asyncio.run(measure(given))
-    if given.plots and "filter" in document:
-        plot(document["filter"], given.plots)
-    publish(document, lines(document), given.json)
+    args = parser.parse_args(argv)
+    args.task, args.kind = args.task or list(TASKS), args.kind or ["one_hop"]
+    document = asyncio.run(measure(args))
+    if args.plots and "filter" in document:
+        plot(document["filter"], args.plots)
+    publish(document, lines(document), args.json)
 
 
 if __name__ == "__main__":

@@ -22,36 +22,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks._lab_runs import LabRun, every, lab_questions, seakr, seakr_in_processes
-from benchmarks._shared import arguments, as_json, interleave, machine, numbers, publish, ratios, say, shown, spread, table
+from benchmarks._shared import arguments, as_json, interleave, machine, numbers, publish, ratios, rounded, say, spread, table
 
 TIMES_FASTER, OCCUPANCY = 8.0, 0.85
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
+def measure(args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    torch.set_num_threads(given.threads)
-    questions = lab_questions(given.questions)
-    levels = sorted({1, *given.concurrency})
-    asked = {level: every(questions, min(given.questions, given.alone * level)) for level in levels}
+    torch.set_num_threads(args.threads)
+    questions = lab_questions(args.questions)
+    levels = sorted({1, *args.concurrency})
+    asked = {level: every(questions, min(args.questions, args.alone * level)) for level in levels}
     runs: dict[int, list[LabRun]] = {level: [] for level in levels}
     say(f"questions at each concurrency: {', '.join(f'{level}: {len(some)}' for level, some in asked.items())}")
-    seakr(questions[:8], 8, given.overrides)
+    seakr(questions[:8], 8, args.overrides)
 
     def timed(name: str, _: int) -> float:
-        run = seakr(asked[int(name)], int(name), given.overrides)
+        run = seakr(asked[int(name)], int(name), args.overrides)
         runs[int(name)].append(run)
         return run.seconds / run.questions
 
     def timed_in_processes() -> float:
-        return seakr_in_processes(questions, max(levels), given.overrides, given.workers) / len(questions)
+        return seakr_in_processes(questions, max(levels), args.overrides, args.workers) / len(questions)
 
     names = [str(level) for level in levels]
-    processes = [f"{max(levels)} in {given.workers} processes"] if given.workers > 1 else []
+    processes = [f"{max(levels)} in {args.workers} processes"] if args.workers > 1 else []
     rounds = interleave(
         [*names, *processes],
         lambda name, number: timed_in_processes() if name in processes else timed(name, number),
-        given.repeats,
+        args.repeats,
     )
     return {str(level): summary(runs[level]) | {"faster": ratios(rounds, "1", str(level))} for level in levels} | {
         name: {
@@ -93,7 +93,7 @@ def targets(levels: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
     }
 
 
-def lines(levels: Mapping[str, Mapping[str, Any]], given: argparse.Namespace) -> list[str]:
+def lines(levels: Mapping[str, Mapping[str, Any]], args: argparse.Namespace) -> list[str]:
     header = ("at once", "asked", "questions/s", "x one at a time", "CPU s a question", "steps", "rows a step")
     rows = []
     for level, one in levels.items():
@@ -102,14 +102,14 @@ def lines(levels: Mapping[str, Mapping[str, Any]], given: argparse.Namespace) ->
             continue
         values = (one["per_second"], one["faster"], one["cpu_seconds_per_question"], one["steps"], one["rows_per_step"])
         shares = (
-            shown(one["samples_per_row"].median),
+            rounded(one["samples_per_row"].median),
             str(one["slots"]),
             f"{one['occupancy'].median:.1%}",
             f"{one['occupancy_until_90'].median:.1%}",
         )
         rows.append([level, str(one["questions"]), *map(str, values), *shares])
     return [
-        f"SeaKR on the lab, {given.threads} threads; medians of {given.repeats} interleaved rounds (least - greatest)",
+        f"SeaKR on the lab, {args.threads} threads; medians of {args.repeats} interleaved rounds (least - greatest)",
         *table((*header, "samples a row", "slots", "occupancy", "until 90 %"), rows),
         "",
         *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(levels).items()),
@@ -125,11 +125,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE", help="as of `gnothi eval` (repeat)"
     )
-    given = parser.parse_args(argv)
-    levels = measure(given)
-    options = {key: value for key, value in vars(given).items() if key != "json"}
+    args = parser.parse_args(argv)
+    levels = measure(args)
+    options = {key: value for key, value in vars(args).items() if key != "json"}
     document = {"benchmark": "throughput", "machine": machine(), "options": options, "levels": levels}
-    publish(as_json(document | {"targets_met": targets(levels)}), lines(levels, given), given.json)
+    publish(as_json(document | {"targets_met": targets(levels)}), lines(levels, args), args.json)
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ from benchmarks._shared import (
     machine,
     publish,
     ratios,
+    rounded,
     say,
-    shown,
     table,
 )
 
@@ -108,18 +108,18 @@ def working(names: Sequence[str], settings: Mapping[str, Any], python: str, **en
         worker.close()
 
 
-def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any]:
+def measure(total: int, static: int, args: argparse.Namespace) -> dict[str, Any]:
     """Everything about one size of prompt."""
-    settings = {key: getattr(given, key) for key in ("layers", "hidden", "llama3", "device", "threads", "tokens", "k")}
-    settings |= {"total": total, "static": static, "precision": given.precision, "llama": given.llama}
-    settings |= opened(given.model)
+    settings = {key: getattr(args, key) for key in ("layers", "hidden", "llama3", "device", "threads", "tokens", "k")}
+    settings |= {"total": total, "static": static, "precision": args.precision, "llama": args.llama}
+    settings |= opened(args.model)
     pythons = dict.fromkeys((*QUICK, "library"), sys.executable)
-    pythons |= {"polygraph": given.polygraph} if given.polygraph else {"procedure": sys.executable}
-    pythons |= {"generate_batch": sys.executable} if given.batch else {}
-    pythons |= dict.fromkeys(LLAMA, sys.executable) if given.llama else {}
-    pythons |= {"vllm": given.vllm} if given.vllm else {}
-    pythons = {name: python for name, python in pythons.items() if name not in given.without}
-    expected = {name: 1 if name == "floor" else given.k + (name not in ("polygraph", "procedure")) for name in pythons}
+    pythons |= {"polygraph": args.polygraph} if args.polygraph else {"procedure": sys.executable}
+    pythons |= {"generate_batch": sys.executable} if args.batch else {}
+    pythons |= dict.fromkeys(LLAMA, sys.executable) if args.llama else {}
+    pythons |= {"vllm": args.vllm} if args.vllm else {}
+    pythons = {name: python for name, python in pythons.items() if name not in args.without}
+    expected = {name: 1 if name == "floor" else args.k + (name not in ("polygraph", "procedure")) for name in pythons}
     left_out: dict[str, str] = {}
 
     def asked(worker: Worker, name: str, do: str, number: int) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
                 raise SystemExit(f"{name} failed: {answer['failed']}")
             say(f"prompt of {total} tokens: {name} is left out. {answer['failed']}")
             left_out[name] = answer["failed"]
-        elif answer["lengths"] != [given.tokens] * expected[name]:
-            raise SystemExit(f"{name} generated {answer['lengths']} tokens, expected {expected[name]} times {given.tokens}")
+        elif answer["lengths"] != [args.tokens] * expected[name]:
+            raise SystemExit(f"{name} generated {answer['lengths']} tokens, expected {expected[name]} times {args.tokens}")
         return answer
 
     memory: dict[str, float] = {}
@@ -138,11 +138,11 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
     def measure_memory(worker: Worker, name: str) -> None:
         if "extra_mb" in (answer := asked(worker, name, "memory", 0)):
             memory[name] = float(answer["extra_mb"])
-            say(f"prompt of {total} tokens: {name} takes {shown(memory[name])} MB")
+            say(f"prompt of {total} tokens: {name} takes {rounded(memory[name])} MB")
 
     # vLLM takes a share of the card's memory at once, whatever it needs; llama.cpp's is a server's.
-    weighed = [name for name in pythons if name not in ("vllm", *LLAMA)] if given.memory else []
-    on_card = given.device != "cpu"
+    weighed = [name for name in pythons if name not in ("vllm", *LLAMA)] if args.memory else []
+    on_card = args.device != "cpu"
     for name in () if on_card else weighed:
         with working([name], settings, pythons[name], **EXACT_MEMORY) as worker:
             worker.answer()
@@ -164,14 +164,14 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
         processors: Rounds = []
 
         def timed(name: str, number: int) -> float:
-            inner = given.inner if name in QUICK else 1
-            answers = [asked(workers[name], name, "time", 1 + number * given.inner + turn) for turn in range(inner)]
+            inner = args.inner if name in QUICK else 1
+            answers = [asked(workers[name], name, "time", 1 + number * args.inner + turn) for turn in range(inner)]
             if len(processors) == number:
                 processors.append({})
             processors[number][name] = statistics.median(answer["cpu_seconds"] for answer in answers)
             return float(statistics.median(answer["seconds"] for answer in answers))
 
-        rounds = interleave(names, timed, given.repeats)
+        rounds = interleave(names, timed, args.repeats)
         return {
             "prompt": total,
             "static": static,
@@ -181,7 +181,7 @@ def measure(total: int, static: int, given: argparse.Namespace) -> dict[str, Any
             "seconds": rounds,
             "cpu_seconds": processors,
             "extra_mb": memory,
-            **compare(rounds, processors, memory, total if (given.k, given.tokens) == (20, 40) else 0),
+            **compare(rounds, processors, memory, total if (args.k, args.tokens) == (20, 40) else 0),
         }
 
 
@@ -234,11 +234,11 @@ def compare(rounds: Rounds, processors: Rounds, memory: Mapping[str, float], tot
     }
 
 
-def lines(results: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> list[str]:
-    size = f"{results[0]['parameters'] / 1e6:.1f} M parameters in {given.precision}"
+def lines(results: Sequence[Mapping[str, Any]], args: argparse.Namespace) -> list[str]:
+    size = f"{results[0]['parameters'] / 1e6:.1f} M parameters in {args.precision}"
     out = [
-        f"greedy + {given.k} samples with states, {given.tokens} new tokens; {size} on {given.device}, "
-        f"{given.threads} threads; medians of {given.repeats} interleaved rounds (least - greatest)"
+        f"greedy + {args.k} samples with states, {args.tokens} new tokens; {size} on {args.device}, "
+        f"{args.threads} threads; medians of {args.repeats} interleaved rounds (least - greatest)"
     ]
     for result in results:
         out += ["", f"prompt of {result['prompt']} tokens, {result['static']} of them static", ""]
@@ -246,11 +246,11 @@ def lines(results: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> li
         for name, multiple in result["multiples_of_floor"].items():
             seconds = statistics.median(one[name] for one in result["seconds"])
             faster = [str(by[name]) if name in by else "" for by in result["faster_than"].values()]
-            cpu = shown(result["cpu_multiples_of_floor"][name].median)
-            extra = [shown(result["extra_mb"].get(name, math.nan))] if given.memory else []
-            rows.append([name, shown(seconds), str(multiple), cpu, *faster, *extra])
+            cpu = rounded(result["cpu_multiples_of_floor"][name].median)
+            extra = [rounded(result["extra_mb"].get(name, math.nan))] if args.memory else []
+            rows.append([name, rounded(seconds), str(multiple), cpu, *faster, *extra])
         rivals = [f"faster than {name}" for name in result["faster_than"]]
-        out += table(["", "seconds", "x floor", "x floor, CPU time", *rivals, *(["extra MB"] if given.memory else [])], rows)
+        out += table(["", "seconds", "x floor", "x floor, CPU time", *rivals, *(["extra MB"] if args.memory else [])], rows)
         shares = ", ".join(f"{name} {share:.1%}" for name, share in result["memory_share_of_library"].items())
         out += ["", f"memory as a share of the library's: {shares}"] if shares else []
         out += [f"{name} is left out: {reason}" for name, reason in result["left_out"].items()]
@@ -277,15 +277,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--llama", metavar="PROGRAM", help="llama.cpp's llama-server, and flags of its own")
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="measure time alone")
     parser.add_argument("--vllm", metavar="PYTHON", help="an interpreter that can import vllm")
-    given = parser.parse_args(argv)
-    if given.device != "cpu" and (given.batch or given.llama or given.model or given.precision):
+    args = parser.parse_args(argv)
+    if args.device != "cpu" and (args.batch or args.llama or args.model or args.precision):
         parser.error("--batch, --llama, --model and --precision are for a CPU")
-    given.precision = given.precision or ("float32" if given.device == "cpu" else "bfloat16")
-    sizes = [(int(total), int(static)) for total, _, static in (size.partition(":") for size in given.sizes.split(","))]
-    results = [measure(total, static, given) for total, static in sizes]
-    options = {key: value for key, value in vars(given).items() if key not in ("json", "polygraph", "vllm", "llama", "model")}
+    args.precision = args.precision or ("float32" if args.device == "cpu" else "bfloat16")
+    sizes = [(int(total), int(static)) for total, _, static in (size.partition(":") for size in args.sizes.split(","))]
+    results = [measure(total, static, args) for total, static in sizes]
+    options = {key: value for key, value in vars(args).items() if key not in ("json", "polygraph", "vllm", "llama", "model")}
     document = {"benchmark": "uncertainty", "machine": machine(), "options": options, "results": results}
-    publish(as_json(document), lines(results, given), given.json)
+    publish(as_json(document), lines(results, args), args.json)
 
 
 if __name__ == "__main__":

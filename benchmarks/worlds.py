@@ -56,8 +56,8 @@ def commands(seeds: Sequence[int], out: Path, limit: int) -> Iterator[list[str]]
         yield [*asked, "--method", *FEW, "--out", str(run_of(out, seed, "ircot"))]
 
 
-def run_of(out: Path, seed: int, what: str = "run") -> Path:
-    return out / f"{what}-{seed}"
+def run_of(out: Path, seed: int, kind: str = "run") -> Path:
+    return out / f"{kind}-{seed}"
 
 
 def scores(worlds: Mapping[int, Rows]) -> list[str]:
@@ -77,11 +77,11 @@ def differences(worlds: Mapping[int, Rows]) -> list[str]:
     return table(header, (_against(name, worlds) for name in next(iter(worlds.values())) if name != FIRST))
 
 
-def _line(name: str, found: Sequence[Method]) -> list[str]:
-    matched = [one.em or 0.0 for one in found]
-    searches = [one.retrievals or 0.0 for one in found]
-    tokens = [(one.prompt_tokens or 0.0) + (one.generated_tokens or 0.0) for one in found]
-    told = [one.gate_auroc for one in found if one.gate_auroc is not None]
+def _line(name: str, methods: Sequence[Method]) -> list[str]:
+    matched = [one.em or 0.0 for one in methods]
+    searches = [one.retrievals or 0.0 for one in methods]
+    tokens = [(one.prompt_tokens or 0.0) + (one.generated_tokens or 0.0) for one in methods]
+    told = [one.gate_auroc for one in methods if one.gate_auroc is not None]
     return [
         name,
         *(f"{value:.3f}" for value in matched),

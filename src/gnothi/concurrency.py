@@ -111,7 +111,7 @@ class Job(Generic[Request, Result]):
         self.future: concurrent.futures.Future[Result] = concurrent.futures.Future()
         self._flag = _Flag()
         self.future.add_done_callback(self._flag.put_up)
-        self.asked = time.perf_counter()
+        self.called_at = time.perf_counter()
         self.begun: float | None = None
 
     @property
@@ -138,7 +138,7 @@ class Inbox(Generic[Request, Result]):
 
     def __init__(self) -> None:
         self._waiting: deque[Job[Request, Result]] = deque()
-        self._taken: list[Job[Request, Result]] = []
+        self._running: list[Job[Request, Result]] = []
         self._changed = threading.Condition()
         self._closed = False
 
@@ -159,7 +159,7 @@ class Inbox(Generic[Request, Result]):
             self._waiting.clear()
             for job in jobs:
                 job.begin()
-            self._taken = [job for job in self._taken if not job.settled] + jobs
+            self._running = [job for job in self._running if not job.settled] + jobs
         return jobs
 
     def wait(self) -> bool:
@@ -171,13 +171,13 @@ class Inbox(Generic[Request, Result]):
     @property
     def deserted(self) -> bool:
         """Whether it is closed and nobody waits for what was taken from it."""
-        return self._closed and all(job.settled for job in self._taken)
+        return self._closed and all(job.settled for job in self._running)
 
     def fail(self, error: Exception) -> None:
         """Give ``error`` to every job that was taken and has no outcome."""
-        for job in self._taken:
+        for job in self._running:
             job.finish(error)
-        self._taken.clear()
+        self._running.clear()
 
     def close(self) -> None:
         """Refuse new requests; those that wait are cancelled."""
@@ -215,7 +215,7 @@ class Batcher(Generic[Request, Result]):
         try:
             return await asyncio.wrap_future(job.future)
         finally:
-            waited(job.asked, job.begun, time.perf_counter())
+            waited(job.called_at, job.begun, time.perf_counter())
 
     def begin(self, function: Callable[[], T]) -> T:
         """Call ``function`` on the worker thread before anything else runs there, and wait for what it returns or raises."""

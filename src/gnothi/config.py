@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, ge
 import tomli_w
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, shown
-from gnothi.files import TOML_ERRORS, meant
+from gnothi.files import TOML_ERRORS, nearest
 
 T = TypeVar("T")
 
@@ -245,18 +245,18 @@ def settings_of(cls: type, prefix: str = "") -> dict[str, Setting]:
 def _settings_of(cls: type, prefix: str) -> Mapping[str, Setting]:
     """Resolving a class's annotations takes milliseconds, and a request asks many times."""
     hints = typing.get_type_hints(cls, include_extras=True)
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for item in fields(cls):
         key, annotation = prefix + section_of(item), hints[item.name]
         if not item.init:
             continue
         if _is_plain(annotation):
             help, typed = str(item.metadata.get("help", "")), bool(item.metadata.get("typed", True))
-            found[key] = Setting(key, annotation, _default(item), help, typed)
+            settings[key] = Setting(key, annotation, _default(item), help, typed)
         elif isinstance(annotation, type) and is_dataclass(annotation) and (nested := _default(item)) is not MISSING:
             for inner, setting in _settings_of(annotation, f"{key}.").items():
-                found[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))
-    return found
+                settings[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))
+    return settings
 
 
 def section_of(item: Field[Any]) -> str:
@@ -264,10 +264,10 @@ def section_of(item: Field[Any]) -> str:
     return str(item.metadata.get("section", item.name))
 
 
-def build(cls: type[T], given: Mapping[str, object], kind: str, **resources: object) -> T:
-    """An instance of the dataclass ``cls`` from its defaults, ``resources`` and the ``given`` settings, by dotted key: text,
+def build(cls: type[T], settings: Mapping[str, object], kind: str, **resources: object) -> T:
+    """An instance of the dataclass ``cls`` from its defaults, ``resources`` and the ``settings``, by dotted key: text,
     plain values or ``Given``. Raises as ``check`` and ``make``."""
-    return make(cls, {**check(given, settings_of(cls), kind), **resources}, kind)
+    return make(cls, {**check(settings, settings_of(cls), kind), **resources}, kind)
 
 
 def make(cls: type[T], values: Mapping[str, Any], kind: str) -> T:
@@ -290,10 +290,10 @@ def resolved(instance: Any) -> dict[str, Any]:
     return {key: _get(instance, key) for key in settings_of(type(instance))}
 
 
-def check(given: Mapping[str, object], settings: Mapping[str, Setting], kind: str) -> dict[str, Any]:
-    """``given`` as typed values. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
+def check(raw_values: Mapping[str, object], settings: Mapping[str, Setting], kind: str) -> dict[str, Any]:
+    """``raw_values``, typed. Raises UnknownName for a key that is none of ``settings``, InvalidSetting for a misfit."""
     values = {}
-    for key, value in given.items():
+    for key, value in raw_values.items():
         raw, source, layer = value if isinstance(value, Given) else Given(value, "")
         if key not in settings or (layer in (WRITTEN, ENVIRONMENT, COMMAND) and not settings[key].typed):
             valid = [name for name, setting in settings.items() if setting.typed]
@@ -350,9 +350,9 @@ class Settings:
 
     def over(self, beneath: Mapping[str, Given]) -> Settings:
         """With those ``beneath``, which count where their layer is no lower."""
-        given = self.given
-        counting = {key: one for key, one in beneath.items() if key not in given or given[key].layer <= one.layer}
-        return Settings({**given, **counting})
+        own = self.given
+        counting = {key: one for key, one in beneath.items() if key not in own or own[key].layer <= one.layer}
+        return Settings({**own, **counting})
 
     def section(self, name: str) -> dict[str, Given]:
         """The keys under ``name.``, without it."""
@@ -361,11 +361,11 @@ class Settings:
     def check_sections(self, others: Collection[str], taking: Sequence[str]) -> None:
         """Raise InvalidSetting for what the command itself was given under one of ``others``: of a method that is not among
         those ``taking`` part, say. A file and the environment serve many commands."""
-        for key, given in self.given.items():
+        for key, one in self.given.items():
             section, dot, _ = key.partition(".")
-            if dot and section in others and given.layer == COMMAND:
+            if dot and section in others and one.layer == COMMAND:
                 where = f"methods: {', '.join(taking) or 'none'}"
-                raise InvalidSetting(f"setting {key!r} (from {given.source}): it has no use here ({where}). Leave it out.")
+                raise InvalidSetting(f"setting {key!r} (from {one.source}): it has no use here ({where}). Leave it out.")
 
     def plain(self, sections: Collection[str]) -> dict[str, Given]:
         """The keys that lie in none of ``sections``: the method's own."""
@@ -383,21 +383,21 @@ def read_settings(
     ``GNOTHI_MODEL__DTYPE`` is ``model.dtype``: two underscores for the dot. ``repeated`` makes settings of the dotted keys of a
     run's file, and nothing of any other.
     """
-    given: dict[str, Given] = {}
+    merged: dict[str, Given] = {}
     if config is not None:
         values = load_toml(config)
-        found, layer = (values, WRITTEN) if (of_run := repeated(values)) is None else (of_run, REPEATED)
-        given |= {key: Given(value, str(config), layer) for key, value in found.items()}
+        of_file, layer = (values, WRITTEN) if (of_run := repeated(values)) is None else (of_run, REPEATED)
+        merged |= {key: Given(value, str(config), layer) for key, value in of_file.items()}
     for variable, text in sorted((environ or {}).items()):
         if variable.startswith(ENVIRONMENT_PREFIX) and variable not in RESERVED_VARIABLES:
             key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
-            given[_named(key)] = Given(text, f"environment variable {variable}", ENVIRONMENT)
+            merged[_plain_key(key)] = Given(text, f"environment variable {variable}", ENVIRONMENT)
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise InvalidSetting(f"got --set {override!r}, expected --set key=value, as in --set k=10.")
-        given[_named(key.strip())] = Given(text, f"--set {override}", COMMAND)
-    return Settings(given)
+        merged[_plain_key(key.strip())] = Given(text, f"--set {override}", COMMAND)
+    return Settings(merged)
 
 
 def load_toml(config: Path) -> dict[str, Any]:
@@ -410,7 +410,7 @@ def load_toml(config: Path) -> dict[str, Any]:
         raise InvalidInput(f"cannot read the configuration file {config}: it is a folder. {hint}") from error
     except OSError as error:
         raise InvalidInput(
-            f"cannot read the configuration file {config}: {error.strerror}. {meant(config)}Check <--config>."
+            f"cannot read the configuration file {config}: {error.strerror}. {nearest(config)}Check <--config>."
         ) from error
     except TOML_ERRORS as error:
         both = "overwrite" in str(error) or "mutate" in str(error)
@@ -430,11 +430,11 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{name}.")
         else:
-            flat[_named(f"{prefix}{name}")] = value
+            flat[_plain_key(f"{prefix}{name}")] = value
     return flat
 
 
-def _named(key: str) -> str:
+def _plain_key(key: str) -> str:
     """``signal.name`` is the signal itself: TOML has no key that is both a text and a table."""
     return key.removesuffix(".name") if f".{key}".endswith(".signal.name") else key
 

@@ -83,7 +83,7 @@ class PromptTooLong(UsageError):
     """``thought`` are those of the tokens that the model was to have for thinking."""
 
     def __init__(self, model: str, tokens: int, limit: int, thought: int = 0) -> None:
-        self.given = model, tokens, limit
+        self.arguments = model, tokens, limit
         room = f", with {thought} for a thought: fewer with <--set model.thinking_tokens=...>" if thought else ""
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included{room}), expected at most {limit}. "
@@ -136,23 +136,23 @@ class PluginWarning(UserWarning):
 
 
 class CodeFailed(GnothiError):
-    """``what`` is of the caller's own, and raised ``error``, the cause, at ``where``: file and line."""
+    """``code`` is of the caller's own, and raised ``error``, the cause, at ``where``: file and line."""
 
-    def __init__(self, what: str, error: Exception, where: str | None) -> None:
-        self.given = what, error, where
-        said = f"{type(error).__name__}: {error!s:.300}".rstrip(": ")
-        super().__init__(f"{what} raised {said}{f' (in {where})' if where else ''}. Correct it there.")
+    def __init__(self, code: str, error: Exception, where: str | None) -> None:
+        self.arguments = code, error, where
+        message = f"{type(error).__name__}: {error!s:.300}".rstrip(": ")
+        super().__init__(f"{code} raised {message}{f' (in {where})' if where else ''}. Correct it there.")
 
 
 def origin(error: BaseException) -> BaseException:
     """As records have it: of code of the caller's own, what that raised."""
-    return error.given[1] if isinstance(error, CodeFailed) else error
+    return error.arguments[1] if isinstance(error, CodeFailed) else error
 
 
 def recorded(error: Exception) -> dict[str, str]:
     """As rows and lines have it: the ``type`` and ``message`` of what was raised, and ``where`` in code of the caller's own."""
     raised = origin(error)
-    place = {"where": where} if isinstance(error, CodeFailed) and (where := error.given[2]) else {}
+    place = {"where": where} if isinstance(error, CodeFailed) and (where := error.arguments[2]) else {}
     return {"type": type(raised).__name__, "message": str(raised) or repr(raised), **place}
 
 

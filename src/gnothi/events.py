@@ -29,8 +29,8 @@ class Event:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready form; ``event`` names the kind."""
-        told = (item.name for item in fields(self) if "unwritten" not in item.metadata)
-        return {"event": self.tag, **{name: _plain(getattr(self, name)) for name in told}}
+        names = (item.name for item in fields(self) if "unwritten" not in item.metadata)
+        return {"event": self.tag, **{name: _plain(getattr(self, name)) for name in names}}
 
 
 def read(record: Mapping[str, Any]) -> Event:
@@ -41,10 +41,10 @@ def read(record: Mapping[str, Any]) -> Event:
     if kind is None:
         raise InvalidInput(f"got an event {record.get('event')!r:.60}, expected one of {', '.join(sorted(kinds()))}.")
     try:
-        found: Event = typed(kind, record)
+        event: Event = typed(kind, record)
     except MALFORMED as error:
         raise InvalidInput(f"got an event {kind.tag!r} that cannot be read: {error!s:.200}.") from None
-    return found
+    return event
 
 
 def kinds() -> dict[str, type[Event]]:
@@ -320,10 +320,10 @@ class Usage:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Usage:
-        seen = list(events)
-        calls = [event for event in seen if isinstance(event, ModelCall)]
+        listed = list(events)
+        calls = [event for event in listed if isinstance(event, ModelCall)]
         return cls(
-            retrievals=sum(isinstance(event, Searched | Expanded) for event in seen),
+            retrievals=sum(isinstance(event, Searched | Expanded) for event in listed),
             model_calls=len(calls),
             prompt_tokens=sum(call.prompt_tokens for call in calls),
             generated_tokens=sum(call.generated_tokens for call in calls),
@@ -334,12 +334,12 @@ class Usage:
 
 def found_nothing(events: Iterable[Event]) -> bool:
     """Whether something was searched for, and no search found anything."""
-    found = [
+    numbers = [
         len(event.passages) if isinstance(event, Searched) else event.facts
         for event in events
         if isinstance(event, Searched | Expanded)
     ]
-    return bool(found) and not any(found)
+    return bool(numbers) and not any(numbers)
 
 
 Listener = Callable[[Event], None]

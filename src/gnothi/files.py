@@ -40,17 +40,17 @@ def all_regular(folder: Path) -> None:
 
 
 @contextmanager
-def made_by(command: str, path: Path, what: str, *also: type[Exception]) -> Iterator[None]:
+def made_by(command: str, path: Path, content: str, *also: type[Exception]) -> Iterator[None]:
     """While the folder ``path`` is read, which ``command`` makes: InvalidInput where a file is missing or not as the command
     writes it. Reading may raise ``also``."""
     try:
         yield
     except OSError as error:
         name = Path(str(error.filename)).name
-        raise InvalidInput(f"{path} holds no {what}: cannot read {name}. Make one with `{command}`.") from None
+        raise InvalidInput(f"{path} holds no {content}: cannot read {name}. Make one with `{command}`.") from None
     except MALFORMED + also as error:
-        found = f"{type(error).__name__} ({str(error).rstrip('.')})"
-        raise InvalidInput(f"{path}: got {found}, expected a folder made by `{command}`.") from error
+        problem = f"{type(error).__name__} ({str(error).rstrip('.')})"
+        raise InvalidInput(f"{path}: got {problem}, expected a folder made by `{command}`.") from error
 
 
 def check_format(document: Mapping[str, Any], expected: object) -> None:
@@ -59,10 +59,10 @@ def check_format(document: Mapping[str, Any], expected: object) -> None:
         raise ValueError(f"format {document['format']}, this version reads {expected}")
 
 
-def meant(path: str | os.PathLike[str], also: Iterable[str] = ()) -> str:
+def nearest(path: str | os.PathLike[str], also: Iterable[str] = ()) -> str:
     """``Did you mean ...? `` for the nearest name beside a path that is not there, or ``also``; nothing where none is near."""
-    given = os.fspath(path)
-    folder, name = os.path.split(given.rstrip(os.sep))
+    typed = os.fspath(path)
+    folder, name = os.path.split(typed.rstrip(os.sep))
     try:
         beside = [os.path.join(folder, one) for one in os.listdir(home_expanded(folder or ".")) if one != name]
     except OSError:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_SHOWN = 3
+_MOST_LISTED = 3
 """Of many names."""
 _MISSING = re.compile(r"^(\S.*?) +\| MIS(?:SING|MATCH)", re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_SAID = 300
+_LONGEST_LINE = 300
 """Characters of a line of a library's message."""
 
 
@@ -27,8 +27,11 @@ def reason(error: Exception) -> str:
         )
     plain = _COLOURS.sub("", str(error))
     lines = [" ".join(line.split()) for line in plain.splitlines() if any(map(str.isalnum, line))]
-    said = [line if len(line) <= _SAID else f"{line[: _SAID // 2]} ... {line[-_SAID // 2 :]}" for line in lines]
-    return " ".join(dict.fromkeys((*said[:1], *said[-1:]))) or type(error).__name__
+    bounded = [
+        line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE // 2]} ... {line[-_LONGEST_LINE // 2 :]}"
+        for line in lines
+    ]
+    return " ".join(dict.fromkeys((*bounded[:1], *bounded[-1:]))) or type(error).__name__
 
 
 @contextmanager
@@ -55,33 +58,33 @@ def cache_argument(model: Any) -> str | None:
 @contextmanager
 def reports() -> Iterator[list[str]]:
     """While transformers loads a model: its reports of weights that it did not find, instead of printing them."""
-    told: list[str] = []
+    messages: list[str] = []
     log = logging.getLogger("transformers.modeling_utils")
     level, usual = log.level, log.getEffectiveLevel()
 
     def keep(record: logging.LogRecord) -> bool:
         if report := "LOAD REPORT" in record.getMessage():
-            told.append(record.getMessage())
+            messages.append(record.getMessage())
         return not report and record.levelno >= usual
 
     log.setLevel(logging.INFO)  # whatever a program has told the library to say
     log.addFilter(keep)
     try:
-        yield told
+        yield messages
     finally:
         log.removeFilter(keep)
         log.setLevel(level)
 
 
-def check_found(told: Iterable[str], unneeded: str) -> None:
+def check_found(messages: Iterable[str], unneeded: str) -> None:
     """Raise ValueError for weights that ``reports`` name as missing, or in another shape, but for those whose names hold
     ``unneeded`` (a regular expression): they would be random numbers."""
-    names = sorted(name for report in told for name in _MISSING.findall(report) if not re.search(unneeded, name))
+    names = sorted(name for report in messages for name in _MISSING.findall(report) if not re.search(unneeded, name))
     if names:
         raise ValueError(f"its files lack {listed(names)}, in whose place the library would put random numbers.")
 
 
 def listed(names: list[str]) -> str:
     """The first of many, and how many more there are."""
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MOST_LISTED
+    return ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

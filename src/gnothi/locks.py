@@ -18,13 +18,13 @@ def hold(file: Path, refusal: type[Exception], message: str) -> ExitStack:
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise refusal(f"{message}{whose(file)}") from None
-    held = ExitStack()
-    held.callback(lock.release)
-    return held
+        raise refusal(f"{message}{holder(file)}") from None
+    lock_stack = ExitStack()
+    lock_stack.callback(lock.release)
+    return lock_stack
 
 
-def whose(file: Path) -> str:
+def holder(file: Path) -> str:
     """Who holds the lock, as a sentence to be appended; empty where the system does not tell (it does on Linux)."""
     with suppress(OSError, ValueError, IndexError):
         about = os.stat(file)

@@ -18,19 +18,19 @@ _NO_TEXT = re.compile(r"\.\.\.|[A-Z][A-Z0-9_ .-]*|[+-]?[0-9.]+(?:e[+-]?[0-9]+)?|
 
 def in_python(text: str) -> str:
     """``index=PATH``, ``ignore_mismatch=True``, ``k=5``, ``model_settings={'dtype': ...}``."""
-    return _MARKED.sub(lambda found: _python(found[1], found[2]), text)
+    return _MARKED.sub(lambda match: _python(match[1], match[2]), text)
 
 
 def on_the_command_line(text: str) -> str:
     """``--index PATH``, ``--ignore-mismatch``, ``--set k=5``, ``--set model.dtype=...``. What a message repeats of a file or a
     server does not steer the terminal: letters that show nothing are replaced."""
-    text = _MARKED.sub(lambda found: found[0][1:-1], text)
+    text = _MARKED.sub(lambda match: match[0][1:-1], text)
     return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def parameters(text: str) -> tuple[str, ...]:
     """Names of the parameters and settings that a message speaks of, in order."""
-    return tuple(dict.fromkeys(_name(found[1], found[2]) for found in _MARKED.finditer(text)))
+    return tuple(dict.fromkeys(_name(match[1], match[2]) for match in _MARKED.finditer(text)))
 
 
 def _name(flag: str, value: str | None) -> str:
@@ -42,11 +42,11 @@ def _python(flag: str, value: str | None) -> str:
     if flag != "set":
         value = "true" if value is None and flag in _SWITCHES else value
         return name if value is None else f"{name}={_literal(value)}"
-    given = _literal((value or "").partition("=")[2])
+    literal = _literal((value or "").partition("=")[2])
     section, dot, key = name.partition(".")
     if section == "server" and dot:
-        return f"{key}={given}"
-    return f"{section}_settings={{'{key}': {given}}}" if dot and section in _SECTIONS else f"{name}={given}"
+        return f"{key}={literal}"
+    return f"{section}_settings={{'{key}': {literal}}}" if dot and section in _SECTIONS else f"{name}={literal}"
 
 
 def _literal(text: str) -> str:

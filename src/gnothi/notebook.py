@@ -13,9 +13,9 @@ def table(rows: Iterable[Sequence[object]], headings: Sequence[str] = ()) -> str
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
 
 
-def listing(told: Mapping[str, object]) -> str:
+def listing(rows: Mapping[str, object]) -> str:
     """A row for everything that there is to tell."""
-    return table((key, value) for key, value in told.items() if value is not None and value not in ("", (), []))
+    return table((key, value) for key, value in rows.items() if value is not None and value not in ("", (), []))
 
 
 def _text(value: object) -> str:

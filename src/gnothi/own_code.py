@@ -20,28 +20,28 @@ _OTHERS = (str(Path(__file__).parent), sys.prefix, sys.base_prefix)
 """Where the files of Gnothi, of Python and of installed packages are."""
 
 
-def written(thing: Any) -> Any:
+def unwrap(thing: Any) -> Any:
     """What its author wrote: the function that a method, a signal, a model or an index was made of, or the class of an
     object."""
     for key in ("function", "given", "func"):
-        if (found := getattr(thing, key, None)) is not None and found is not thing:
-            return written(found)
+        if (inner := getattr(thing, key, None)) is not None and inner is not thing:
+            return unwrap(inner)
     return thing if isinstance(thing, type | types.FunctionType) else type(thing)
 
 
 def target_of(thing: Any) -> str:
     """``module:object``, as ``module:function`` names a method."""
-    one = written(thing)
+    one = unwrap(thing)
     return f"{one.__module__}:{one.__qualname__}"
 
 
 def thing_of(target: str) -> Any:
     """The object of ``module:object``. Raises what the import raises."""
     path, _, attribute = target.partition(":")
-    found: Any = importlib.import_module(path)
+    thing: Any = importlib.import_module(path)
     for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
+        thing = getattr(thing, part)
+    return thing
 
 
 def importable(thing: Any) -> bool:
@@ -50,7 +50,7 @@ def importable(thing: Any) -> bool:
     if target.startswith("__main__:"):
         return False
     try:
-        return written(thing_of(target)) is written(thing)
+        return unwrap(thing_of(target)) is unwrap(thing)
     except Exception:  # noqa: BLE001 - a module of anybody's
         return False
 
@@ -59,27 +59,27 @@ def digest(thing: Any) -> str:
     """Changes with the source of what was written, and of the functions, classes and plain values that it names or holds, in
     its own module and in others that no installed package brings; empty for what one brings. What is found only while it runs
     is not seen: by ``getattr``, by an import in a function, in a file that it reads."""
-    one = written(thing)
+    one = unwrap(thing)
     if not _is_the_callers(one):
         return ""
-    held: list[str] = []
-    _hold("", one, one.__module__, held, set())
-    return hashlib.blake2b("\0".join(held).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    parts: list[str] = []
+    _hold("", one, one.__module__, parts, set())
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _hold(name: str, one: Any, module: str, held: list[str], seen: set[int]) -> None:
+def _hold(name: str, one: Any, module: str, parts: list[str], seen: set[int]) -> None:
     if isinstance(one, tuple | list):
         for part in one:
-            _hold(name, part, module, held, seen)
+            _hold(name, part, module, parts, seen)
     elif isinstance(one, _PLAIN):
-        held.append(f"{name}={one!r}")
-    elif callable(one) and id(code := written(one)) not in seen and (code.__module__ == module or _is_the_callers(code)):
+        parts.append(f"{name}={one!r}")
+    elif callable(one) and id(code := unwrap(one)) not in seen and (code.__module__ == module or _is_the_callers(code)):
         seen.add(id(code))
-        held.append(_source(code))
+        parts.append(_source(code))
         for part in vars(code).values() if isinstance(code, type) else [code]:
             if isinstance(part, types.FunctionType):
-                for key, value in _named(part).items():
-                    _hold(key, value, module, held, seen)
+                for key, value in _references(part).items():
+                    _hold(key, value, module, parts, seen)
 
 
 def _is_the_callers(one: Any) -> bool:
@@ -90,27 +90,27 @@ def _is_the_callers(one: Any) -> bool:
     return bool(file) and not file.startswith(_OTHERS)
 
 
-def _named(function: types.FunctionType) -> dict[str, Any]:
+def _references(function: types.FunctionType) -> dict[str, Any]:
     """What a function names in its module and, behind a dot, in the caller's other modules; and what it holds: closure and
     defaults."""
     codes = [function.__code__]
     for code in codes:
         codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
     names = sorted({name for code in codes for name in code.co_names})
-    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    modules = _callers_modules(found)
+    values = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    modules = _callers_modules(values)
     for one in modules:
         behind = {name: vars(one)[name] for name in names if name in vars(one)}
         modules += [other for other in _callers_modules(behind) if other not in modules]
-        found |= {f"{one.__name__}.{name}": value for name, value in behind.items()}
+        values |= {f"{one.__name__}.{name}": value for name, value in behind.items()}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # not set yet
-            found[name] = cell.cell_contents
-    return found | {"defaults": function.__defaults__ or ()} | (function.__kwdefaults__ or {})
+            values[name] = cell.cell_contents
+    return values | {"defaults": function.__defaults__ or ()} | (function.__kwdefaults__ or {})
 
 
-def _callers_modules(found: dict[str, Any]) -> list[types.ModuleType]:
-    return [one for one in found.values() if isinstance(one, types.ModuleType) and _is_the_callers(one)]
+def _callers_modules(values: dict[str, Any]) -> list[types.ModuleType]:
+    return [one for one in values.values() if isinstance(one, types.ModuleType) and _is_the_callers(one)]
 
 
 def _source(one: Any) -> str:

@@ -142,8 +142,8 @@ class Registry(Generic[T]):
         PluginWarning."""
         for name, offers in self._offered.items():
             if name in self._built_in:
-                found = " and ".join(_place(offer) for offer in offers)
-                self._warn(f"{self.kind} {name!r} of {found} is left out: a built-in one has this name, which stays.")
+                places = " and ".join(_place(offer) for offer in offers)
+                self._warn(f"{self.kind} {name!r} of {places} is left out: a built-in one has this name, which stays.")
             elif len(offers) > 1:
                 self._warn(self._twice(name, offers))
         for name in self.names():
@@ -198,23 +198,23 @@ class Registry(Generic[T]):
 
     @cached_property
     def _built_in(self) -> dict[str, Entry]:
-        found = {name: Entry(name, target, BUILT_IN) for name, target in self._also.items()}
+        entries = {name: Entry(name, target, BUILT_IN) for name, target in self._also.items()}
         if self._home:
-            found |= {entry.name: entry for entry in self._scan(self._home, BUILT_IN) if entry.name not in self._besides}
-        return dict(sorted(found.items()))
+            entries |= {entry.name: entry for entry in self._scan(self._home, BUILT_IN) if entry.name not in self._besides}
+        return dict(sorted(entries.items()))
 
     @cached_property
     def _offered(self) -> dict[str, list[Entry]]:
         """What other packages offer, by name."""
         from importlib.metadata import entry_points
 
-        found: dict[str, list[Entry]] = {}
+        entries: dict[str, list[Entry]] = {}
         for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
             origin = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
             for entry in self._of_point(point.name, point.value, origin):
-                if entry not in found.setdefault(entry.name, []):
-                    found[entry.name].append(entry)
-        return found
+                if entry not in entries.setdefault(entry.name, []):
+                    entries[entry.name].append(entry)
+        return entries
 
     def _of_point(self, name: str, target: str, origin: str) -> list[Entry]:
         """One thing, or all of a package. One that cannot be read becomes an entry, too: it fails when it is asked for."""
@@ -255,25 +255,25 @@ class Registry(Generic[T]):
     def _imported(self, entry: Entry) -> T:
         path, _, attribute = entry.target.partition(":")
         if not attribute:
-            return self._named(importlib.import_module(path), entry.name)
+            return self._by_name(importlib.import_module(path), entry.name)
         thing: T = self._adapt(thing_of(entry.target))
         return thing
 
-    def _named(self, module: ModuleType, name: str) -> T:
-        held = {id(thing): thing for thing in vars(module).values()}.values()
-        found = [thing for thing in held if all(hasattr(thing, key) for key in self._like) and thing.name == name]
-        if len(found) != 1:
+    def _by_name(self, module: ModuleType, name: str) -> T:
+        things = {id(thing): thing for thing in vars(module).values()}.values()
+        named = [thing for thing in things if all(hasattr(thing, key) for key in self._like) and thing.name == name]
+        if len(named) != 1:
             raise TypeError(
-                f"{module.__name__} holds {len(found) or 'no'} objects with {' and '.join(self._like)} whose name is {name!r}, "
+                f"{module.__name__} holds {len(named) or 'no'} objects with {' and '.join(self._like)} whose name is {name!r}, "
                 f"expected one: the file, or the entry point, of a {self.kind} is called by its name"
             )
-        return cast("T", found[0])
+        return cast("T", named[0])
 
     # --- messages ------------------------------------------------------------------------------------------------------
 
     def _twice(self, name: str, offers: Collection[Entry]) -> str:
-        found = " and ".join(_place(offer) for offer in offers)
-        return f"{self.kind} {name!r} is offered by {found}: neither is used. Uninstall one of them."
+        places = " and ".join(_place(offer) for offer in offers)
+        return f"{self.kind} {name!r} is offered by {places}: neither is used. Uninstall one of them."
 
     def _warn(self, message: str) -> None:
         warnings.warn(message, PluginWarning, stacklevel=3)

@@ -40,8 +40,8 @@ class Metadata(dict[str, Value]):
 
     __slots__ = ("_hash", "_packed")
 
-    def __init__(self, given: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
-        super().__init__(sorted(_kept(*pair) for pair in dict(given).items()) if given else ())
+    def __init__(self, values: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
+        super().__init__(sorted(_checked_pair(*pair) for pair in dict(values).items()) if values else ())
         self._hash: int | None = None
         self._packed: str | None = None
 
@@ -51,14 +51,14 @@ class Metadata(dict[str, Value]):
         raw = json.loads(stored)
         if type(raw) is not dict or not _KINDS.issuperset(map(type, raw.values())):
             raise TypeError("metadata are stored as an object of texts, numbers, true and false")
-        return cls._known(raw)
+        return cls._unchecked(raw)
 
     @classmethod
-    def _known(cls, pairs: Mapping[str, Value]) -> Metadata:
+    def _unchecked(cls, pairs: Mapping[str, Value]) -> Metadata:
         """Of pairs that were checked before, in order of the keys."""
-        made = cls()
-        dict.update(made, pairs)
-        return made
+        metadata = cls()
+        dict.update(metadata, pairs)
+        return metadata
 
     @property
     def packed(self) -> str:
@@ -69,7 +69,7 @@ class Metadata(dict[str, Value]):
 
     def filled(self, others: Metadata) -> Metadata:
         """These, with those of ``others`` for keys that are not here."""
-        return self._known(dict(sorted({**others, **self}.items()))) if self else others
+        return self._unchecked(dict(sorted({**others, **self}.items()))) if self else others
 
     def __hash__(self) -> int:  # type: ignore[override]
         if self._hash is None:
@@ -85,7 +85,7 @@ class Metadata(dict[str, Value]):
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def _refused(self, *given: object, **more: object) -> NoReturn:  # noqa: ARG002 - whatever is asked
+    def _refused(self, *arguments: object, **more: object) -> NoReturn:  # noqa: ARG002 - whatever is asked
         raise TypeError("metadata of a passage cannot be changed: make another passage with dataclasses.replace")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused
@@ -94,7 +94,7 @@ class Metadata(dict[str, Value]):
 _KINDS = frozenset((str, int, float, bool))
 
 
-def _kept(key: object, value: object) -> tuple[str, Value]:
+def _checked_pair(key: object, value: object) -> tuple[str, Value]:
     if not isinstance(key, str) or not isinstance(value, Value):
         raise TypeError(f"metadata: got {key!r:.60} = {value!r:.60}, expected a text, a number, True or False under a text")
     if isinstance(value, str):

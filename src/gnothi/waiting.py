@@ -15,10 +15,10 @@ Calls = list[tuple[float, float, float]]
 _calls: ContextVar[Calls | None] = ContextVar("gnothi_calls_waited_for", default=None)
 
 
-def waited(asked: float, begun: float | None, done: float) -> None:
+def waited(called: float, begun: float | None, done: float) -> None:
     """Tell the ``working`` further out of a call; ``begun`` is None where nobody took it up."""
     if (calls := _calls.get()) is not None:
-        calls.append((asked, done if begun is None else begun, done))
+        calls.append((called, done if begun is None else begun, done))
 
 
 @contextmanager
@@ -35,16 +35,16 @@ def working() -> Iterator[Callable[[], float]]:
 def queued(calls: Calls) -> float:
     """Seconds in which at least one of the calls stood in a queue and none was worked on."""
     worked = _joined((begun, done) for _, begun, done in calls)
-    either = _joined([*((asked, begun) for asked, begun, _ in calls), *worked])
+    either = _joined([*((called, begun) for called, begun, _ in calls), *worked])
     return sum(end - start for start, end in either) - sum(end - start for start, end in worked)
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
     """The same stretches of time, none overlapping another."""
-    found: list[Span] = []
+    joined: list[Span] = []
     for start, end in sorted(span for span in spans if span[1] > span[0]):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         else:
-            found.append((start, end))
-    return found
+            joined.append((start, end))
+    return joined

@@ -25,26 +25,26 @@ _FILES = (
 def digest(files: Iterable[Path]) -> str:
     """Of names, sizes and content, of large files the content at either end; times and places do not count, nor what is not
     there."""
-    found = hashlib.blake2b(digest_size=16)
+    hashed = hashlib.blake2b(digest_size=16)
     for path in sorted(file for file in files if file.is_file()):
         size = path.stat().st_size
-        found.update(f"{path.name}\0{size}\n".encode())
+        hashed.update(f"{path.name}\0{size}\n".encode())
         with path.open("rb") as file:
-            found.update(file.read(_ENDS))
+            hashed.update(file.read(_ENDS))
             file.seek(max(file.tell(), size - _ENDS))
-            found.update(file.read(_ENDS))
-    return found.hexdigest()
+            hashed.update(file.read(_ENDS))
+    return hashed.hexdigest()
 
 
 def file_digest(file: Path) -> str:
     """Of one file's size and content, its name left out; of a large one, sixteen pieces spread over it."""
     size = file.stat().st_size
-    found = hashlib.blake2b(f"{size}\n".encode(), digest_size=16)
+    hashed = hashlib.blake2b(f"{size}\n".encode(), digest_size=16)
     with file.open("rb") as opened:
         for piece in range(_PIECES):
             opened.seek(max(0, size - _ENDS) * piece // (_PIECES - 1))
-            found.update(opened.read(_ENDS))
-    return found.hexdigest()
+            hashed.update(opened.read(_ENDS))
+    return hashed.hexdigest()
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -57,7 +57,7 @@ def version_of(hub_id: str) -> str:
     try:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(hub_id, "config.json") or try_to_load_from_cache(hub_id, ADAPTER)
+        file = try_to_load_from_cache(hub_id, "config.json") or try_to_load_from_cache(hub_id, ADAPTER)
     except (ImportError, ValueError):  # not installed, or no hub id
         return ""
-    return Path(found).parent.name if isinstance(found, str) else ""
+    return Path(file).parent.name if isinstance(file, str) else ""

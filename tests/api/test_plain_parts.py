@@ -113,7 +113,7 @@ def test_what_a_function_raises_is_a_sentence() -> None:
         with gnothi.open(**{"model": model, **given}) as rag, pytest.raises(CodeFailed) as raised:
             rag.ask(QUESTION)
         assert isinstance(raised.value.__cause__, cause)
-        assert raised.value.given[1] is raised.value.__cause__
+        assert raised.value.arguments[1] is raised.value.__cause__
         assert __file__ in str(raised.value)
     with gnothi.open("direct", model=lambda _: 3) as rag, refused(ModelUnavailable):
         rag.ask(QUESTION)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from benchmarks._faults_mutate import VALUES, changed_tree, mutate
-from benchmarks.faults import main, rows_of, shown, summary
+from benchmarks.faults import as_lines, main, rows_of, summary
 from tests.preloaded import Preloaded
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and limits of Linux")
@@ -89,7 +89,7 @@ def test_kills_and_signals_are_counted_by_program() -> None:
     rows = [row | {"kills": 2, "signals": [0.5]}, row | {"kills": 0, "signals": []}, row | {"kills": 1, "signals": [1.5, 0.1]}]
     document = summary("programs", rows, given)
     assert document["stops_by_target"] == {"train": {"kills": 3, "signals": 3, "slowest_s": 1.5}}
-    assert "| train | 3 | 3 | 1.5 |" in shown(document)
+    assert "| train | 3 | 3 | 1.5 |" in as_lines(document)
     assert summary("fuzz", [row], given)["stops_by_target"] == {}
 
 

@@ -52,9 +52,9 @@ def test_a_process_that_outlives_its_session_is_told() -> None:
     code = f"import subprocess, sys; print({child}.pid)"
     process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE, text=True)
     said, _ = process.communicate()
-    assert own_time.left(process.pid, 0.1) == ["leaves 1 processes"]
+    assert own_time.survivors(process.pid, 0.1) == ["leaves 1 processes"]
     subprocess.run(["kill", said.strip()], check=True)
-    assert own_time.left(process.pid, 120) == []
+    assert own_time.survivors(process.pid, 120) == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_how_a_program_ended_that_was_asked_to(code: int, seconds: float, words:
 
 def test_moments_are_drawn_from_the_whole_program_at_first_and_sooner_later() -> None:
     whole = programs.Whole(None, 100, 10.0)
-    first, later = ([programs._drawn(Random(n), whole, False, one) for n in range(300)] for one in (True, False))
+    first, later = ([programs._draw_stop(Random(n), whole, False, one) for n in range(300)] for one in (True, False))
     assert {stop.how for stop in first} == {signal.SIGKILL, signal.SIGTERM, signal.SIGINT}
     for drawn in (first, later):
         assert all(1 <= stop.change <= 100 for stop in drawn if stop.change is not None)
@@ -87,12 +87,12 @@ def test_moments_are_drawn_from_the_whole_program_at_first_and_sooner_later() ->
 def test_what_was_made_and_what_was_expected_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = programs.Program("x", content=lambda folder: folder.read_text())
-    assert programs.ended(program, programs.Done(3, "no"), "'a'") == ["does not go on: exit code 3: no"]
-    (told,) = programs.ended(program, programs.Done(0, ""), "'a'")
+    assert programs.ended(program, programs.ProgramExit(3, "no"), "'a'") == ["does not go on: exit code 3: no"]
+    (told,) = programs.ended(program, programs.ProgramExit(0, ""), "'a'")
     assert told.startswith("not readable")
     Path("made").write_text("a")
-    assert programs.ended(program, programs.Done(0, ""), "'a'") == []
-    assert programs.ended(program, programs.Done(0, ""), "'b'") == ["ends in something else than undisturbed"]
+    assert programs.ended(program, programs.ProgramExit(0, ""), "'a'") == []
+    assert programs.ended(program, programs.ProgramExit(0, ""), "'b'") == ["ends in something else than undisturbed"]
 
 
 async def test_what_a_run_on_ray_is_compared_with_is_the_same_each_time(

@@ -26,7 +26,7 @@ def measured(data: Path, name: str, signal: str, target: float) -> Outcome:
 
 def broken_no_more_often_than_promised(data: Path, name: str, signal: str, target: float) -> None:
     found = measured(data, name, signal, target)
-    assert found.kept
+    assert found.within_slack
     assert found.slack < 2 * EPSILON
     assert found.held_out_significant <= found.slack
     assert 0 <= found.trusted <= 1 - found.refused + 1e-9

@@ -23,21 +23,21 @@ def test_time_of_all_that_bears_the_mark_counts_whoever_its_parent_is() -> None:
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY.format(0.3)!r}])"
     process = subprocess.Popen([sys.executable, "-c", child], env={**os.environ, MARK: "one"}, stdin=subprocess.PIPE)
     until = time.monotonic() + 120
-    while time.monotonic() < until and (not watch.taken or watch.taken[-1][0] < 0.2):
+    while time.monotonic() < until and (not watch.samples or watch.samples[-1][0] < 0.2):
         watch.look()
         others.look()
         time.sleep(0.01)
     process.communicate()
-    assert watch.taken[-1][0] >= 0.2
-    assert others.taken[-1] == (0, 0)
-    before = watch.taken[-1]
+    assert watch.samples[-1][0] >= 0.2
+    assert others.samples[-1] == (0, 0)
+    before = watch.samples[-1]
     watch.look()
-    assert watch.taken[-1] == before  # what has ended still counts
+    assert watch.samples[-1] == before  # what has ended still counts
 
 
 def test_between_two_looks_time_passes_evenly() -> None:
     watch = Processors("none")
-    watch.times, watch.taken = [10.0, 20.0, 30.0], [(1.0, 0.0), (3.0, 1.0), (4.0, 1.0)]
+    watch.times, watch.samples = [10.0, 20.0, 30.0], [(1.0, 0.0), (3.0, 1.0), (4.0, 1.0)]
     assert [watch.until(moment)[0] for moment in (5, 10, 15, 20, 25, 99)] == [1.0, 1.0, 2.0, 3.0, 3.5, 4.0]
     assert [watch.until(moment)[1] for moment in (5, 15, 25)] == [0.0, 0.5, 1.0]
 

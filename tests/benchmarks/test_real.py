@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks._real_plan import METHODS, PARTS, SPLITS, Given, commands, passages, prepare, splits
+from benchmarks._real_plan import METHODS, PARTS, SPLITS, Arguments, commands, passages, prepare, splits
 from benchmarks._real_tables import gates_table
 from benchmarks.real import main
 from gnothi.calibration.replay import Replay, Scores
@@ -19,8 +19,8 @@ from tests.command_line import parsed
 from tests.messages import refused
 
 
-def given(data: Path, out: Path, sizes: tuple[int, int, int] = (6, 5, 4), methods: tuple[str, ...] = METHODS) -> Given:
-    return Given(data, out, "smollm2", sizes, methods, judge="judge")
+def given(data: Path, out: Path, sizes: tuple[int, int, int] = (6, 5, 4), methods: tuple[str, ...] = METHODS) -> Arguments:
+    return Arguments(data, out, "smollm2", sizes, methods, judge="judge")
 
 
 def no_question_in_two_splits(data: Path, out: Path, part: str) -> None:

@@ -21,7 +21,7 @@ from benchmarks._shared import (
     own_mb,
     prompt_text,
     ratios,
-    shown,
+    rounded,
     slope,
     small_model,
     spread,
@@ -32,7 +32,7 @@ from benchmarks._shared import (
 def test_a_spread_is_middle_least_and_greatest() -> None:
     assert spread([3.0, 1.0, 2.0]) == Spread(2.0, 1.0, 3.0, 3)
     assert str(Spread(26.5, 9.87, 1234.0, 3)) == "26.5 (9.87 - 1,234)"
-    assert [shown(value) for value in (0.12345, 1.2345, 12.345, 123.45)] == ["0.123", "1.23", "12.3", "123"]
+    assert [rounded(value) for value in (0.12345, 1.2345, 12.345, 123.45)] == ["0.123", "1.23", "12.3", "123"]
 
 
 def test_ratios_are_taken_inside_a_round() -> None:

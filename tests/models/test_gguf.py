@@ -111,7 +111,9 @@ def test_what_a_killed_process_left_is_made_anew(file: Path, cache: Path, remain
 
 @pytest.mark.slow
 def test_of_two_processes_one_reads_it(preloaded: Preloaded, file: Path, cache: Path, tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from gnothi.models import gguf; print(gguf.unpacked(Path(sys.argv[1]), 'tiny'))"
+    code = (
+        "import sys; from pathlib import Path; from gnothi.models import gguf; print(gguf.unpacked(Path(sys.argv[1]), 'tiny'))"
+    )
     program = preloaded.client(tmp_path / "program", "-c", code)
     both = [subprocess.Popen([program, file], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     first, second = (one.communicate(timeout=PATIENCE)[0] for one in both)

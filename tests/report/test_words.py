@@ -102,13 +102,13 @@ def ours() -> set[type[Event]]:
 
 def test_no_kind_of_event_is_without_words() -> None:
     """A new kind of event needs a method of ``Narrator`` (and an example of it here)."""
-    assert {f"tell_{kind.tag}" for kind in ours()} == {name for name in vars(Narrator) if name.startswith("tell_")}
+    assert {f"describe_{kind.tag}" for kind in ours()} == {name for name in vars(Narrator) if name.startswith("describe_")}
     assert {type(event) for event in SAMPLES} == {type(event) for event in EMPTY} == ours()
 
 
 @pytest.mark.parametrize("event", SAMPLES + EMPTY, ids=lambda event: event.tag)
 def test_words_are_words(event: Event) -> None:
-    lines = Narrator().tell(event)
+    lines = Narrator().describe(event)
     assert lines
     assert lines[0].label
     for line in lines:
@@ -126,7 +126,7 @@ def test_what_json_cannot_say_is_not_a_number() -> None:
     read = events.read(record)
     assert isinstance(read, Filtered)
     assert math.isnan(read.threshold)
-    assert "above -" in Narrator().tell(read)[0].text
+    assert "above -" in Narrator().describe(read)[0].text
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_an_event_of_a_plugin_is_told_by_its_fields() -> None:
         tag: ClassVar[str] = "weighed"
         grams: int
 
-    assert Narrator().tell(Weighed(5)) == [Line("weighed", "grams 5", tone="", whole=True)]
+    assert Narrator().describe(Weighed(5)) == [Line("weighed", "grams 5", tone="", whole=True)]
 
 
 def test_steps_are_counted_and_the_draft_after_reading_is_written() -> None:
     narrator = Narrator()
     happened = (SAMPLES[4], SAMPLES[7], SAMPLES[4], Ranked("answer", (("x", "y", 1.0),)), SAMPLES[4])
-    heads = [narrator.tell(event)[0] for event in happened]
+    heads = [narrator.describe(event)[0] for event in happened]
     assert [(line.label, line.step) for line in heads] == [
         ("draft", 1),
         ("read", None),
@@ -179,16 +179,16 @@ def test_steps_are_counted_and_the_draft_after_reading_is_written() -> None:
     ],
 )
 def test_an_answer_that_is_none_is_told(verdict: str, told: str) -> None:
-    (line,) = Narrator().tell(Decided("answer", "", None, None, verdict, "Mira"))
+    (line,) = Narrator().describe(Decided("answer", "", None, None, verdict, "Mira"))
     assert (line.label, line.text) == ("answer", told)
 
 
 def test_thoughts_are_told_apart_from_replies() -> None:
     call = ModelCall("m", "sample", "answer", 5, 60, 0.1, ("Ann", "Bo"), thoughts=("Is it Ann?", "Or Bo?"), thought_tokens=50)
-    lines = Narrator().tell(call)
+    lines = Narrator().describe(call)
     assert [line.text for line in lines] == ["sample answer (5 + 60 tokens, 100 ms)", "Is it Ann?", "Or Bo?", "'Ann'", "'Bo'"]
     assert [(line.label, line.lead) for line in lines[1:3]] == [("thought", "(2 thoughts, 50 tokens) "), ("", "another: ")]
-    (_, one) = Narrator().tell(
+    (_, one) = Narrator().describe(
         ModelCall("m", "generate", "answer", 5, 60, 0.1, thoughts=("",), thought_tokens=9, thoughts_cut=1)
     )
     assert (one.label, one.lead, one.text) == ("thought", "(9 tokens, 1 cut at the limit) ", "(nothing)")
@@ -197,7 +197,7 @@ def test_thoughts_are_told_apart_from_replies() -> None:
 def test_what_was_found_is_shown_whole_or_how_much_more_there_is() -> None:
     for number, more in ((3, None), (4, None), (5, "and 2 more"), (10, "and 7 more")):
         passages = tuple(ScoredPassage(Passage(str(n), f"text {n}"), 1.0) for n in range(number))
-        told = [line for line in Narrator().tell(Searched("query", passages, 0.1))[1:] if not line.detail]
+        told = [line for line in Narrator().describe(Searched("query", passages, 0.1))[1:] if not line.detail]
         assert len(told) == (number if more is None else 4)
         assert (told[-1].text == more) is (more is not None)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gnothi.events import Event, ModelCall, Searched
-from gnothi.reproduce.counting import Counted, calls, counts_of, tokens
+from gnothi.reproduce.counting import Unit, calls, counts_of, tokens
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import Row
 
@@ -28,12 +28,12 @@ ASKED: list[Event] = [
 
 
 @pytest.mark.parametrize(("counted", "number"), [("contexts", 2), ("replies", 6)])
-def test_calls_of_one_question(counted: Counted, number: int) -> None:
+def test_calls_of_one_question(counted: Unit, number: int) -> None:
     assert calls([one.as_dict() for one in ASKED], counted) == number
 
 
 @pytest.mark.parametrize(("counted", "number"), [("contexts", 5 * 18), ("replies", 3 * 18)])
-def test_tokens_of_one_question(counted: Counted, number: int) -> None:
+def test_tokens_of_one_question(counted: Unit, number: int) -> None:
     assert tokens([one.as_dict() for one in ASKED], counted) == number
 
 

@@ -19,7 +19,7 @@ from gnothi.graph.registry import open_graph
 from gnothi.reproduce import recipe, resources
 from gnothi.reproduce.learning import build
 from gnothi.reproduce.outcome import Cell, reach, widening
-from gnothi.reproduce.parts import Job, drawn, filled, parts
+from gnothi.reproduce.parts import Job, draw_questions, filled, parts
 from gnothi.reproduce.shown import conclusion, document, markdown
 from gnothi.reproduce.work import carry_out, outlook
 from gnothi.retrieval.folder import read_manifest
@@ -97,17 +97,17 @@ def test_the_outlook_counts_and_guesses(data: Path, tmp_path: Path, monkeypatch:
 
 def test_a_sample_is_random_stable_and_in_order(data: Path, tmp_path: Path) -> None:
     (part,) = parts(job("seakr/table6", tmp_path, data=data, only=("nq",), limit=5))
-    chosen = [one.id for one in part.asked().questions]
+    chosen = [one.id for one in part.sampled_questions().questions]
     assert chosen == sorted(chosen, key=int) != ["1", "2", "3", "4", "5"]
-    assert chosen == [one.id for one in part.asked().questions]
+    assert chosen == [one.id for one in part.sampled_questions().questions]
     every = lab.questions(lab.world(), "one_hop", 12)[:12]
-    assert drawn(every, 40, 0) == every == drawn(every, None, 0)
-    assert drawn(every, 5, 0) != drawn(every, 5, 1)
+    assert draw_questions(every, 40, 0) == every == draw_questions(every, None, 0)
+    assert draw_questions(every, 5, 0) != draw_questions(every, 5, 1)
 
 
 def test_nothing_is_learnt_from_what_is_asked(data: Path, tmp_path: Path) -> None:
     (part,) = parts(job("seakr/table6", tmp_path, data=data, only=("nq",), limit=5))
-    asked = {one.id for one in part.asked().questions}
+    asked = {one.id for one in part.sampled_questions().questions}
     rest = {one.id for one in part.to_learn_from(part.questions, None)}
     assert len(rest) == 7
     assert not rest & asked

@@ -16,7 +16,7 @@ from gnothi.models.wrappers import Wrapper
 from gnothi.protocols import LanguageModel
 from gnothi.serving.app import context_of
 from gnothi.serving.context import Context
-from gnothi.serving.server import Server, bound, made
+from gnothi.serving.server import Server, bound, create_server
 from gnothi.serving.service import open_service
 from gnothi.serving.settings import ServerSettings
 from gnothi.serving.setups import plans
@@ -59,7 +59,7 @@ async def served(
         service = await stack.enter_async_context(open_service(found, chosen.follow_ups))
         context = context_of(service, chosen)
         listening = asyncio.Event()
-        running = made(context, taken, lambda _: listening.set())
+        running = create_server(context, taken, lambda _: listening.set())
         running.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
         task = asyncio.ensure_future(running.serve())
         try:

@@ -158,7 +158,7 @@ async def test_a_client_that_leaves_within_its_body_is_no_failure(capsys: pytest
 def test_a_line_of_the_log_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     question = "\x1b[2J \x9b31m \u202etxt.exe \ud800 Łódź?"
     logs.install()
-    logs.tell("request", question=question)
+    logs.write("request", question=question)
     line = capsys.readouterr().err
     assert "Łódź?" in line
     assert not {"\x1b", "\x9b", "\u202e", "\ud800"} & set(line)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.serving.attachments import Attached, Message, attached_in, helper, told_apart
+from gnothi.serving.attachments import Attached, Message, attached_in, helper, separate
 from gnothi.serving.conversation import conversation
 from gnothi.testing.model import Scripted
 from tests.command_line import KNOWN, UNKNOWN, script
@@ -118,21 +118,21 @@ HELPERS = [
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_templates(name: str) -> None:
     text, attached = TEMPLATES[name]
-    found = told_apart(text)
-    assert found.question == WHO
-    assert [(one.title, one.cite, one.text) for one in found.attached] == attached
+    message = separate(text)
+    assert message.question == WHO
+    assert [(one.title, one.cite, one.text) for one in message.attached] == attached
     assert not helper(text)
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_a_person_writes_stays_as_it_is(text: str) -> None:
-    assert told_apart(text) == Message(text)
+    assert separate(text) == Message(text)
     assert not helper(text)
 
 
 @pytest.mark.parametrize("text", ["### Task:\nWho?", "## Question\n\nWho?"])
 def test_a_heading_is_no_part_of_a_question(text: str) -> None:
-    assert told_apart(text) == Message("Who?")
+    assert separate(text) == Message("Who?")
     assert not helper(text)
 
 
@@ -142,8 +142,8 @@ def test_prompts_of_a_front_ends_own(text: str) -> None:
 
 
 def test_a_document_without_a_word_is_what_is_to_be_done_with_it() -> None:
-    found = told_apart(f"### Task:\nSummarise it.\n<document>\n{ONE}\n</document>")
-    assert found == Message("Summarise it.", (Attached(ONE),))
+    message = separate(f"### Task:\nSummarise it.\n<document>\n{ONE}\n</document>")
+    assert message == Message("Summarise it.", (Attached(ONE),))
 
 
 INSTRUCTIONS: list[tuple[str, list[tuple[str, str]]]] = [
@@ -174,10 +174,10 @@ def test_all_of_a_conversation_the_latest_first_and_each_once() -> None:
     first = TEMPLATES["open-webui, the question behind"][0]
     last = f'<context>\n<source id="1">{TWO}</source>\n</context>\n<user_query>\nAnd the plums?\n</user_query>'
     system = {"role": "system", "content": [{"type": "text", "text": INSTRUCTIONS[1][0]}, {"type": "image_url"}]}
-    found = conversation([system, user(first), {"role": "assistant", "content": "Dana"}, user(last)], "messages", 100)
-    assert found.question == "And the plums?"
-    assert [turn.text for turn in found.history] == [WHO, "Dana"]
-    assert found.attached == (Attached(TWO, "", "1"), Attached(ONE))  # the system's and the first turn's are one
+    message = conversation([system, user(first), {"role": "assistant", "content": "Dana"}, user(last)], "messages", 100)
+    assert message.question == "And the plums?"
+    assert [turn.text for turn in message.history] == [WHO, "Dana"]
+    assert message.attached == (Attached(TWO, "", "1"), Attached(ONE))  # the system's and the first turn's are one
 
 
 @given(
@@ -189,9 +189,9 @@ def test_all_of_a_conversation_the_latest_first_and_each_once() -> None:
 )
 def test_whatever_is_put_together_is_read(parts: list[str]) -> None:
     text = "".join(parts)
-    found = told_apart(text)
-    assert all(one.text.strip() for one in found.attached)
-    assert len(found.question) <= len(text)
+    message = separate(text)
+    assert all(one.text.strip() for one in message.attached)
+    assert len(message.question) <= len(text)
     attached_in(text)
     helper(text)
 
@@ -201,7 +201,7 @@ def test_whatever_is_put_together_is_read(parts: list[str]) -> None:
 )
 def test_openings_that_nothing_ends_are_soon_given_up(text: str) -> None:
     """Without a bound, each of them would be looked for to the end: minutes."""
-    told_apart(text * (500_000 // len(text)))
+    separate(text * (500_000 // len(text)))
 
 
 # --- answered --------------------------------------------------------------------------------------------------------------
@@ -216,13 +216,13 @@ def asked(question: str, sources: str = SOURCES) -> str:
 async def answer(text: str, model: str, **settings: Any) -> tuple[dict[str, Any], Scripted]:
     speaking = Scripted(script, name="lab", thresholds={"gram": -6.0})
     async with served(speaking, settings=settings) as server:
-        found: dict[str, Any] = (await server.chat(text, model)).json()
-    return found, speaking
+        message: dict[str, Any] = (await server.chat(text, model)).json()
+    return message, speaking
 
 
 async def test_the_question_is_gated_and_what_came_with_it_is_read() -> None:
-    found, speaking = await answer(asked(UNKNOWN), "gnothi/seakr")
-    full = found["gnothi"]
+    message, speaking = await answer(asked(UNKNOWN), "gnothi/seakr")
+    full = message["gnothi"]
     assert (full["asked"], full["question"], full["attached"]) == (UNKNOWN, UNKNOWN, 2)
     assert full["decisions"][0]["verdict"] == "retrieve"
     read = {passage.text for prompt in speaking.prompts for passage in prompt.passages}
@@ -231,25 +231,25 @@ async def test_the_question_is_gated_and_what_came_with_it_is_read() -> None:
 
 
 async def test_where_the_gate_trusts_the_model_it_says_that_nothing_was_read() -> None:
-    found, _ = await answer(asked(KNOWN), "gnothi/seakr")
-    assert found["choices"][0]["message"]["content"] == "Ada Bram"
-    assert [one["verdict"] for one in found["gnothi"]["decisions"]] == ["trust"]
-    assert found["gnothi"]["warnings"] == ["What came with the question was not read: no search was thought needed."]
+    message, _ = await answer(asked(KNOWN), "gnothi/seakr")
+    assert message["choices"][0]["message"]["content"] == "Ada Bram"
+    assert [one["verdict"] for one in message["gnothi"]["decisions"]] == ["trust"]
+    assert message["gnothi"]["warnings"] == ["What came with the question was not read: no search was thought needed."]
 
 
 async def test_a_method_without_passages_says_so() -> None:
-    found, _ = await answer(asked(KNOWN), "gnothi/direct")
-    assert found["gnothi"]["warnings"] == ["What came with the question was not read: this method reads no passages."]
+    message, _ = await answer(asked(KNOWN), "gnothi/direct")
+    assert message["gnothi"]["warnings"] == ["What came with the question was not read: this method reads no passages."]
 
 
 async def test_both_are_searched_and_sources_keep_the_clients_names() -> None:
-    found, _ = await answer(asked("Who ate the plums of Tarn?"), "gnothi/rag", focus=False)
-    full = found["gnothi"]
+    message, _ = await answer(asked("Who ate the plums of Tarn?"), "gnothi/rag", focus=False)
+    full = message["gnothi"]
     assert [one["title"] for one in full["sources"]][::2] == ["b.pdf", "a.pdf"]  # what fits best is first
     assert full["sources"][1]["id"].startswith("lab-")
-    content = found["choices"][0]["message"]["content"]
+    content = message["choices"][0]["message"]["content"]
     assert content.endswith(" [4] [5] [3]")
-    for mark in found["choices"][0]["message"]["annotations"]:
+    for mark in message["choices"][0]["message"]["annotations"]:
         citation = mark["url_citation"]
         assert content[citation["start_index"] : citation["end_index"]] in ("[3]", "[4]", "[5]")
 
@@ -259,10 +259,10 @@ async def test_parts_of_a_long_document_are_found_and_cited_once() -> None:
         " ".join(f"Nobody of note was in room {n} of the house." for n in range(300))
         + " Marta Lindqvist ate the plums of Tarn."
     )
-    found, speaking = await answer(asked("Who ate the plums of Tarn?", f'<source id="9" name="a.pdf">{text}</source>'), "rag")
+    message, speaking = await answer(asked("Who ate the plums of Tarn?", f'<source id="9" name="a.pdf">{text}</source>'), "rag")
     assert "Marta Lindqvist" in speaking.prompts[-1].passages[0].text
     assert max(len(one.text.split()) for one in speaking.prompts[-1].passages) <= 130
-    assert found["choices"][0]["message"]["content"].count("[9]") == 1
+    assert message["choices"][0]["message"]["content"].count("[9]") == 1
 
 
 async def test_a_document_may_be_longer_than_a_question() -> None:

@@ -116,7 +116,7 @@ async def test_drift_is_told_in_metrics_and_models() -> None:
         registry = CollectorRegistry()
         drifts = Drifts(service, registry)
         assert drifts.of(service.setups["direct"]) is None
-        drifts._found["seakr"]._size = 20
+        drifts._drifting["seakr"]._size = 20
         for _ in range(20):
             await asked(server, KNOWN)
         said = drifts.of(setup)
@@ -140,7 +140,7 @@ async def test_a_learnt_gate_notices_drift() -> None:
         from prometheus_client import CollectorRegistry
 
         drifts = Drifts(service, CollectorRegistry())
-        drifts._found["cascade"]._size = 4
+        drifts._drifting["cascade"]._size = 4
         for _ in range(4):
             await asked(server, KNOWN, "gnothi/cascade")
         said = drifts.of(setup)

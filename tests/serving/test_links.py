@@ -9,7 +9,7 @@ import pytest
 from gnothi.runs.folder import RunFolder
 from gnothi.runs.rows import answered
 from gnothi.serving import keys
-from gnothi.serving.links import KEPT, Links
+from gnothi.serving.links import MOST, Links
 from gnothi.serving.routes.page import folders
 from gnothi.types import Answer, Passage, Question
 from tests.command_line import covered_fact
@@ -41,12 +41,12 @@ def test_a_link_is_valid_until_it_expires_and_for_its_path_alone() -> None:
 
 def test_so_many_passages_are_remembered() -> None:
     links = Links(60)
-    for number in range(KEPT + 10):
+    for number in range(MOST + 10):
         links.passage(Passage(str(number), "text"))
-    first, last = (links.passage(Passage(str(number), "text")).split("/")[2].partition("?")[0] for number in (5, KEPT + 5))
-    assert links.find(last) == Passage(str(KEPT + 5), "text")
+    first, last = (links.passage(Passage(str(number), "text")).split("/")[2].partition("?")[0] for number in (5, MOST + 5))
+    assert links.find(last) == Passage(str(MOST + 5), "text")
     assert links.find(first) is not None  # linked again just now
-    assert len(links._passages) == KEPT
+    assert len(links._passages) == MOST
 
 
 async def test_a_passage_is_a_page_by_its_link_alone() -> None:

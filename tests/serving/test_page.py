@@ -315,7 +315,7 @@ async def test_what_is_promised_is_told() -> None:
         found = Calibration("seakr", "gram", -6.0, Identity("lab"), "q", 100, "em", "2026-11-23", scores=(0.1,))
         found = replace(found, details={"guarantee": {"target_error": 0.1, "epsilon": 0.1}})
         setups["seakr"] = replace(setups["seakr"], plan=replace(setups["seakr"].plan, calibration=found))
-        server.context.drifts._found["seakr"] = Drifting(found)
+        server.context.drifts._drifting["seakr"] = Drifting(found)
         async with opened(server) as seen:
             await seen.ask(KNOWN, "seakr", "direct")
             await seen.card().get_by_text("What is promised").click()

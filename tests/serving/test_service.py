@@ -17,7 +17,7 @@ from gnothi.models.identity import identify
 from gnothi.models.wrappers import Seeded, Traced
 from gnothi.protocols import LanguageModel
 from gnothi.retrieval.build import build
-from gnothi.serving.service import Done, open_service
+from gnothi.serving.service import Outcome, open_service
 from gnothi.serving.setups import plans, server_settings
 from gnothi.session import sources
 from gnothi.session.plan import Request, resolve
@@ -158,10 +158,10 @@ async def test_it_says_what_the_face_says_alone_and_among_others() -> None:
 
 
 async def test_observers_hear_of_every_end_and_listeners_of_every_event() -> None:
-    heard: list[Done] = []
+    outcomes: list[Outcome] = []
     seen: list[Event] = []
     async with open_service(plans(Request(["seakr"], model=lab()))) as service:
-        service.observers.append(heard.append)
+        service.observers.append(outcomes.append)
         setup = service.find("seakr")
         answered = await service.ask(setup, KNOWN, listeners=[seen.append])
         await service.search(setup, "a book", 3)
@@ -172,9 +172,9 @@ async def test_observers_hear_of_every_end_and_listeners_of_every_event() -> Non
         await asyncio.sleep(0)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        assert tuple(seen) == answered.result.events == heard[0].events
-        assert [(one.kind, one.failure is None) for one in heard] == [("ask", True), ("search", True), ("ask", False)]
-        assert heard[0].answered is answered
+        assert tuple(seen) == answered.result.events == outcomes[0].events
+        assert [(one.kind, one.failure is None) for one in outcomes] == [("ask", True), ("search", True), ("ask", False)]
+        assert outcomes[0].answered is answered
 
 
 async def test_what_the_model_knows_without_a_search() -> None:

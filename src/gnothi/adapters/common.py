@@ -27,10 +27,10 @@ async def needed(rag: Rag, query: str, k: int) -> tuple[Knowledge, tuple[ScoredP
     return known, () if known.knows else await rag.asearch(query, k)
 
 
-def told(result: Result | Knowledge) -> dict[str, Any]:
+def as_record(result: Result | Knowledge) -> dict[str, Any]:
     """All that was decided, JSON-ready: as ``gnothi ask --json``, or as ``/v1/know`` of a server."""
-    found: dict[str, Any] = jsonable(result.as_dict())
-    return found
+    record: dict[str, Any] = jsonable(result.as_dict())
+    return record
 
 
 def metadata(passage: Passage, score: float | None = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gnothi.adapters.common import K, needed, told, waited
+from gnothi.adapters.common import K, as_record, needed, waited
 from gnothi.api.rag import Rag
 from gnothi.api.rag import open as open_rag
 from gnothi.errors import MissingDependency, UsageError
@@ -64,7 +64,7 @@ class GnothiAnswerer(_Component):
     async def _answer(self, query: str) -> dict[str, Any]:
         result = await self.ready().aask(query)
         documents = [_document(one) for one in result.evidence]
-        return {"answers": [GeneratedAnswer(data=result.text, query=query, documents=documents, meta=told(result))]}
+        return {"answers": [GeneratedAnswer(data=result.text, query=query, documents=documents, meta=as_record(result))]}
 
     def to_dict(self) -> dict[str, Any]:
         return self.as_dict()
@@ -82,16 +82,16 @@ class GnothiRetriever(_Component):
 
     @component.output_types(documents=list[Document], knows=bool, draft=str, decision=dict[str, Any])
     def run(self, query: str, top_k: int | None = None) -> dict[str, Any]:
-        return waited(self.ready(), self._found(query, top_k))
+        return waited(self.ready(), self._retrieve(query, top_k))
 
     @component.output_types(documents=list[Document], knows=bool, draft=str, decision=dict[str, Any])
     async def run_async(self, query: str, top_k: int | None = None) -> dict[str, Any]:
-        return await self._found(query, top_k)
+        return await self._retrieve(query, top_k)
 
-    async def _found(self, query: str, top_k: int | None) -> dict[str, Any]:
-        known, found = await needed(self.ready(), query, self.top_k if top_k is None else top_k)
-        documents = [_scored(one) for one in found]
-        return {"documents": documents, "knows": known.knows, "draft": known.draft, "decision": told(known)}
+    async def _retrieve(self, query: str, top_k: int | None) -> dict[str, Any]:
+        known, passages = await needed(self.ready(), query, self.top_k if top_k is None else top_k)
+        documents = [_scored(one) for one in passages]
+        return {"documents": documents, "knows": known.knows, "draft": known.draft, "decision": as_record(known)}
 
     def to_dict(self) -> dict[str, Any]:
         return self.as_dict(top_k=self.top_k)

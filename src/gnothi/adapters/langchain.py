@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from gnothi.adapters.common import K, metadata, needed, told, waited
+from gnothi.adapters.common import K, as_record, metadata, needed, waited
 from gnothi.api.rag import Rag
 from gnothi.errors import MissingDependency
 from gnothi.session.asking import Result
@@ -51,9 +51,9 @@ class GnothiRetriever(BaseRetriever):
         return await self._documents(query, k)
 
     async def _documents(self, query: str, k: int | None) -> list[Document]:
-        known, found = await needed(self.rag, query, self.k if k is None else k)
-        decided = told(known) if found else {}
-        return [_document(one.passage, one.score, decided) for one in found]
+        known, passages = await needed(self.rag, query, self.k if k is None else k)
+        decided = as_record(known) if passages else {}
+        return [_document(one.passage, one.score, decided) for one in passages]
 
 
 class GnothiRunnable(Runnable[str, AIMessage]):
@@ -70,7 +70,7 @@ class GnothiRunnable(Runnable[str, AIMessage]):
 
     async def _message(self, question: str) -> AIMessage:
         result = await self.rag.aask(question)
-        return AIMessage(result.text, response_metadata={"model_name": result.model} | told(result))
+        return AIMessage(result.text, response_metadata={"model_name": result.model} | as_record(result))
 
 
 class Asking(BaseModel):
@@ -97,10 +97,10 @@ class GnothiTool(BaseTool):
 
     async def _answer(self, question: str) -> tuple[str, dict[str, Any]]:
         result = await self.rag.aask(question)
-        return shown(result), told(result)
+        return as_text(result), as_record(result)
 
 
-def shown(result: Result) -> str:
+def as_text(result: Result) -> str:
     """The answer as another model reads it: with its sources, or with the word that it is from memory."""
     sources = [f"[{one.id}] {one.title}: {one.text}" if one.title else f"[{one.id}] {one.text}" for one in result.evidence]
     return "\n".join([result.text, *(["Sources:", *sources] if sources else ["(from memory, nothing was searched)"])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gnothi.adapters.common import K, metadata, needed, told, waited
+from gnothi.adapters.common import K, as_record, metadata, needed, waited
 from gnothi.api.rag import Rag
 from gnothi.errors import MissingDependency
 from gnothi.types import Passage
@@ -33,9 +33,9 @@ class GnothiRetriever(BaseRetriever):
         return waited(self.rag, self._aretrieve(query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        known, found = await needed(self.rag, query_bundle.query_str, self.k)
-        decided = {"gnothi": told(known)} if found else {}
-        return [_node(one.passage, one.score, decided) for one in found]
+        known, passages = await needed(self.rag, query_bundle.query_str, self.k)
+        decided = {"gnothi": as_record(known)} if passages else {}
+        return [_node(one.passage, one.score, decided) for one in passages]
 
 
 class GnothiQueryEngine(BaseQueryEngine):
@@ -50,7 +50,7 @@ class GnothiQueryEngine(BaseQueryEngine):
 
     async def _aquery(self, query_bundle: QueryBundle) -> Response:
         result = await self.rag.aask(query_bundle.query_str)
-        return Response(result.text, source_nodes=[_node(one) for one in result.evidence], metadata=told(result))
+        return Response(result.text, source_nodes=[_node(one) for one in result.evidence], metadata=as_record(result))
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}

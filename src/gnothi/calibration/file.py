@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
 from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
-from gnothi.files import TOML_ERRORS, meant
+from gnothi.files import TOML_ERRORS, nearest
 from gnothi.models.identity import Identity
 from gnothi.models.scheme import FORM
 from gnothi.notebook import listing
@@ -213,7 +213,7 @@ def read(given: object) -> Calibration:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(
-            f"cannot read the calibration {path}: {error.strerror}. {meant(path)}Expected a file written by gnothi calibrate."
+            f"cannot read the calibration {path}: {error.strerror}. {nearest(path)}Expected a file written by gnothi calibrate."
         ) from error
     except TOML_ERRORS as error:
         raise InvalidInput(

@@ -13,7 +13,7 @@ from gnothi.calibration.source import replay_of
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.files import meant
+from gnothi.files import nearest
 from gnothi.methods.roles import EVERY_SIGNAL, GATED, STAGES
 
 _LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
@@ -299,7 +299,7 @@ def _check_there(files: tuple[Path, ...], mode: str) -> None:
     for one in files:
         if not one.exists():
             raise InvalidInput(
-                f"there is no {one}. Expected the folder of a run, or a file of recorded outcomes. {meant(one)}".rstrip()
+                f"there is no {one}. Expected the folder of a run, or a file of recorded outcomes. {nearest(one)}".rstrip()
             )
 
 

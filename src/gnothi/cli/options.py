@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from gnothi.config import Given, Settings, load_toml, read_settings
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.files import meant
+from gnothi.files import nearest
 
 if TYPE_CHECKING:  # a command that opens no model needs none of it
     from gnothi.session.plan import Execution
@@ -56,7 +56,7 @@ class Existing(click.Path):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            near = meant(value)
+            near = nearest(value)
             raise click.BadParameter(f"{error.message} {near}".rstrip(), ctx, param) if near else error from None
 
 

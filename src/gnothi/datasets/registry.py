@@ -15,7 +15,7 @@ from gnothi.datasets.formats import generic
 from gnothi.datasets.records import Format, Record, bare_name, opened, plain_name, read_records, unreadable
 from gnothi.datasets.tables import PARQUET, TABLES, read_parquet, read_table
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
-from gnothi.files import meant
+from gnothi.files import nearest
 from gnothi.registry import Entry, Registry
 from gnothi.schemes import Scheme, as_scheme
 from gnothi.types import Question
@@ -129,11 +129,11 @@ def _existing(source: str) -> Path:
     if path.is_dir():
         raise InvalidInput(f"got the folder {source}, expected a file of questions or a data set: {names}.")
     if not path.suffix and os.sep not in source:
-        near = meant(source)
+        near = nearest(source)
         if near and not difflib.get_close_matches(source, DATASETS.names(), n=1):
             raise InvalidInput(f"unknown data set: got {source!r}, and there is no such file. {near}Expected one of: {names}.")
         raise UnknownName("data set", source, [*DATASETS.names(), "a file of questions"])
-    raise InvalidInput(f"there is no file {source}. {meant(source)}Expected a file of questions or a data set: {names}.")
+    raise InvalidInput(f"there is no file {source}. {nearest(source)}Expected a file of questions or a data set: {names}.")
 
 
 def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Question]:

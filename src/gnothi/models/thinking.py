@@ -103,7 +103,7 @@ class ThinksFirst(Wrapper):
             thoughts = (await self._model.sample(opened, different, thinking)).generations
             answers = await gather(*(answered(number, thought) for number, thought in enumerate(thoughts)))
         except PromptTooLong as error:
-            raise PromptTooLong(*error.given, thought=template.tokens) from None
+            raise PromptTooLong(*error.arguments, thought=template.tokens) from None
         generations = [_joined(thought, one.generations[0]) for thought, one in zip(thoughts, answers, strict=True)]
         states = tuple(np.concatenate(rows) for rows in zip(*(one.states for one in answers), strict=True))
         return _repeated(Samples(tuple(generations), states), n)

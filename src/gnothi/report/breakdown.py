@@ -73,33 +73,33 @@ def by_kind(rows: Sequence[Row]) -> tuple[Cell, ...]:
 
 def lab(rows: Sequence[Row]) -> Decisions | None:
     """None for questions that do not tell what is right to do."""
-    told = [row for row in rows if not row.failed and "right_action" in row.metadata]
-    if not told:
+    known = [row for row in rows if not row.failed and "right_action" in row.metadata]
+    if not known:
         return None
-    right = [action(row) == row.metadata["right_action"] for row in told]
+    right = [action(row) == row.metadata["right_action"] for row in known]
     gated = [
         row.retrieved == (row.metadata["right_action"] == "retrieve")
-        for row in told
+        for row in known
         if row.metadata["right_action"] != "abstain"
     ]
     by_action: dict[str, list[Row]] = {}
     by_situation: dict[tuple[Any, Any], list[Row]] = {}
-    for row in told:
+    for row in known:
         by_action.setdefault(row.metadata["right_action"], []).append(row)
         by_situation.setdefault((row.metadata.get("familiarity"), row.metadata.get("coverage")), []).append(row)
     levels = _ordered(FAMILIARITIES, (familiarity for familiarity, _ in by_situation))
-    held = _ordered(COVERAGES, (coverage for _, coverage in by_situation))
+    coverages = _ordered(COVERAGES, (coverage for _, coverage in by_situation))
     return Decisions(
-        n=len(told),
+        n=len(known),
         right=mean(right),
         right_interval=mean_interval(right),
         right_retrieval=mean(gated),
         right_retrieval_interval=mean_interval(gated),
-        by_right_action=tuple(_lab_cell(own, right_action=wanted) for wanted, own in by_action.items()),
+        by_right_action=tuple(_lab_cell(own, right_action=action_) for action_, own in by_action.items()),
         cells=tuple(
             _lab_cell(by_situation[level, coverage], familiarity=level, coverage=coverage)
             for level in levels
-            for coverage in held
+            for coverage in coverages
             if (level, coverage) in by_situation
         ),
     )
@@ -125,6 +125,6 @@ def _lab_cell(rows: Sequence[Row], **of: str | None) -> LabCell:
     )
 
 
-def _ordered(usual: Sequence[str], found: Iterable[Any]) -> list[Any]:
-    present = dict.fromkeys(found)
+def _ordered(usual: Sequence[str], values: Iterable[Any]) -> list[Any]:
+    present = dict.fromkeys(values)
     return [*(name for name in usual if name in present), *(name for name in present if name not in usual)]

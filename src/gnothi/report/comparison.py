@@ -85,7 +85,7 @@ def beside(name: str, by_method: ByMethod, trusting: Collection[str] = ()) -> Be
     if name in (never, always) or not (never or always):
         return None
     tables = {
-        role: scored(by_method[given]) for role, given in (("never", never), ("always", always), ("method", name)) if given
+        role: scored(by_method[other]) for role, other in (("never", never), ("always", always), ("method", name)) if other
     }
     common = [question for question in tables["method"] if all(question in table for table in tables.values())]
     means: dict[str, Roles] = {}
@@ -128,14 +128,14 @@ def paired(tables: Mapping[str, Mapping[str, Row]], pairs: Iterable[tuple[str, s
     """Each of the ``pairs`` of names, in every metric, of rows by name and question id.
 
     Pairs that share no question are left out, and ``p_holm`` is corrected for the number of those that do."""
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for first, second in pairs:
         common = [question for question in tables[first] if question in tables[second]]
         for metric in METRICS if common else ():
             one, other = ([tables[name][question].metrics[metric] for question in common] for name in (first, second))
-            found.append(Comparison(first, second, metric, *paired_test(one, other)))
-    corrected = {metric: iter(holm([test.p for test in found if test.metric == metric]).tolist()) for metric in METRICS}
-    return [replace(test, p_holm=next(corrected[test.metric])) for test in found]
+            comparisons.append(Comparison(first, second, metric, *paired_test(one, other)))
+    corrected = {metric: iter(holm([test.p for test in comparisons if test.metric == metric]).tolist()) for metric in METRICS}
+    return [replace(test, p_holm=next(corrected[test.metric])) for test in comparisons]
 
 
 # Signals measured on the same answers: which tells the wrong ones best, at what price, and do they say the same?
@@ -176,8 +176,8 @@ def side_by_side(by_method: ByMethod) -> list[SideBySide]:
 def _table(name: str, rows: Sequence[Row]) -> SideBySide:
     wrong = {row.question_id: row.metrics["em"] < 1 for row in rows if row.metrics}
     scores = gauged_scores(rows)
-    common = [question for question in wrong if all(question in found for found in scores.values())]
-    values = np.array([[found[question] for question in common] for found in scores.values()])
+    common = [question for question in wrong if all(question in own for own in scores.values())]
+    values = np.array([[own[question] for question in common] for own in scores.values()])
     truth = [wrong[question] for question in common]
     return SideBySide(
         method=name,
@@ -191,18 +191,18 @@ def _table(name: str, rows: Sequence[Row]) -> SideBySide:
 
 
 def _reading(name: str, scores: Any, wrong: Sequence[bool], rows: Sequence[Row]) -> Reading:
-    found = [row.signals[name] for row in rows if not row.failed and name in row.signals]
+    readings = [row.signals[name] for row in rows if not row.failed and name in row.signals]
     prices = ("model_calls", "prompt_tokens", "generated_tokens")
     return Reading(
         name,
         auroc(scores, wrong),
         auroc_interval(scores, wrong),
-        sum(gauge["score"] is None for gauge in found),
-        *(mean([gauge[price] for gauge in found]) for price in prices),
+        sum(gauge["score"] is None for gauge in readings),
+        *(mean([gauge[price] for gauge in readings]) for price in prices),
     )
 
 
 def _needs(name: str) -> Sequence[str]:
     needs = registry.find(name).needs
     beside = {"a probe": registry.reads_probe(name), "an index": registry.counts(name)}
-    return [*(key for key in needs.__slots__ if getattr(needs, key)), *(what for what, wanted in beside.items() if wanted)]
+    return [*(key for key in needs.__slots__ if getattr(needs, key)), *(extra for extra, needed in beside.items() if needed)]

@@ -71,13 +71,13 @@ class Costs:
     money: Money | None
 
 
-def read_prices(given: Sequence[str]) -> Prices | None:
+def read_prices(settings: Sequence[str]) -> Prices | None:
     """Prices from texts of the form ``KEY=VALUE[,KEY=VALUE...]`` and from TOML files, later ones over earlier ones; None where
     none is named.
 
     Raises InvalidInput, UnknownName or InvalidSetting."""
     values: dict[str, object] = {}
-    for text in given:
+    for text in settings:
         pairs = [item.partition("=") for item in text.split(",")]
         if text.endswith(".toml") or not any(equals for _, equals, _ in pairs):
             values |= {key: Given(value, text) for key, value in _load(Path(text)).items()}

@@ -33,22 +33,22 @@ from gnothi.stats.reliability import Bin, ece, ece_interval, reliability
 # What a run comes to, in a few plain sentences.
 
 
-def verdict(found: Summary) -> tuple[str, ...]:
+def verdict(summary: Summary) -> tuple[str, ...]:
     """Which method answers best, what each gate saves and costs, and whether there is something to mind first."""
-    return tuple(_sentences(found))
+    return tuple(_sentences(summary))
 
 
-def _sentences(found: Summary) -> Iterator[str]:
-    scored = [method for method in found.methods if method.em is not None]
+def _sentences(summary: Summary) -> Iterator[str]:
+    scored = [method for method in summary.methods if method.em is not None]
     if not scored:
         yield "No question has a gold answer, so nothing says which answers are right."
     else:
-        yield _best(scored, found.comparisons)
-    for method in found.methods:
+        yield _best(scored, summary.comparisons)
+    for method in summary.methods:
         if method.gate and method.beside:
             yield from _gate(method)
-    if found.warnings:
-        many = counted(len(found.warnings), "warning") if len(found.warnings) > 1 else "warning"
+    if summary.warnings:
+        many = counted(len(summary.warnings), "warning") if len(summary.warnings) > 1 else "warning"
         yield f"Read the {many} below before you rely on these numbers."
 
 
@@ -57,10 +57,10 @@ def _best(scored: Sequence[Method], tests: Sequence[Comparison]) -> str:
     metric = "accuracy" if 2 * sum(one.em or 0 for one in scored) < sum(one.accuracy or 0 for one in scored) else "em"
     best = max(scored, key=lambda one: getattr(one, metric) or 0.0)
     value, spread = getattr(best, metric), best.intervals[metric]
-    said = f"{best.method} is right in {percent(value)} of {counted(best.n - best.failures, 'question')}"
-    said += f" ({metric_name(metric)}{f', 95% interval {between(spread)}' if spread else ''})"
+    sentence = f"{best.method} is right in {percent(value)} of {counted(best.n - best.failures, 'question')}"
+    sentence += f" ({metric_name(metric)}{f', 95% interval {between(spread)}' if spread else ''})"
     if len(scored) == 1:
-        return f"{said}."
+        return f"{sentence}."
     worse = {
         name
         for test in tests
@@ -69,9 +69,9 @@ def _best(scored: Sequence[Method], tests: Sequence[Comparison]) -> str:
     } - {best.method}
     unclear = [one.method for one in scored if one.method not in worse | {best.method}]
     if not unclear:
-        return f"{said}, more than every other method."
+        return f"{sentence}, more than every other method."
     others = f"{', '.join(unclear[:3])}{' and others' if len(unclear) > 3 else ''}"
-    return f"{said}, the most; the difference from {others} may be chance."
+    return f"{sentence}, the most; the difference from {others} may be chance."
 
 
 def _gate(method: Method) -> Iterator[str]:
@@ -156,11 +156,11 @@ def document(section: Section, prices: Prices | None = None, never: str | None =
     by_method = group(section.rows)
     gates, reason = _gates(section, by_method, never, always)
     summary = summarise(section.rows, section.dataset, section.trusting)
-    found = Document(
+    report = Document(
         **{item.name: getattr(summary, item.name) for item in fields(summary)},
         verdict=verdict(summary),
         runs=tuple(path.name for path in section.runs),
-        made=tuple(_made(path, config) for path, config in zip(section.runs, section.configs, strict=True)),
+        made=tuple(_origin(path, config) for path, config in zip(section.runs, section.configs, strict=True)),
         differences=tuple(_differences(section)),
         questions=len({row.question_id for row in section.rows}),
         missing=section.missing,
@@ -171,7 +171,7 @@ def document(section: Section, prices: Prices | None = None, never: str | None =
         prices=prices,
         costs=tuple(costs(name, rows, prices) for name, rows in by_method.items()),
     )
-    return rounded(found)
+    return rounded(report)
 
 
 def reliability_of(method: str, source: str, scores: Sequence[float], wrong: Sequence[bool]) -> Reliability | None:
@@ -183,12 +183,12 @@ def reliability_of(method: str, source: str, scores: Sequence[float], wrong: Seq
     return Reliability(method, source, len(scores), *measured)
 
 
-def _made(path: Path, config: Mapping[str, Any]) -> Mapping[str, str]:
-    named = {"model": config.get("model.name"), "index": config.get("index"), "graph": config.get("graph")}
+def _origin(path: Path, config: Mapping[str, Any]) -> Mapping[str, str]:
+    sources = {"model": config.get("model.name"), "index": config.get("index"), "graph": config.get("graph")}
     rows = path / "rows.jsonl"
     when = datetime.date.fromtimestamp(rows.stat().st_mtime).isoformat() if rows.exists() else None
-    found = {**named, "last answer": when}
-    return {key: str(value) for key, value in found.items() if value not in (None, "none")}
+    origin = {**sources, "last answer": when}
+    return {key: str(value) for key, value in origin.items() if value not in (None, "none")}
 
 
 def _differences(section: Section) -> Iterable[Difference]:
@@ -204,9 +204,9 @@ def _differences(section: Section) -> Iterable[Difference]:
 def _gates(
     section: Section, by_method: ByMethod, never: str | None, always: str | None
 ) -> tuple[GatesAndMethods | None, str | None]:
-    what = "the report" if len(section.runs) > 1 else "the run"
+    source = "the report" if len(section.runs) > 1 else "the run"
     try:
-        replay = replay_methods(by_method, section.trusting, what, "", section.dataset, never=never, always=always)
+        replay = replay_methods(by_method, section.trusting, source, "", section.dataset, never=never, always=always)
     except InvalidInput as error:
         return None, str(error)
     return GatesAndMethods(compare.document(replay).gates, tuple(_points(replay, by_method))), None

@@ -53,20 +53,20 @@ def forecast(
 
 def caveats(rows: Sequence[Row], paces: Sequence[Pace]) -> list[str]:
     """What makes the figures less sure than their ends say."""
-    found = []
+    notes = []
     if not paces:
-        found.append("this run was not timed (only a run that was not killed is), so no hours are told")
+        notes.append("this run was not timed (only a run that was not killed is), so no hours are told")
     elif (timed := sum(one.answers for one in paces)) < RAMP * (under_way := max(one.under_way for one in paces)):
-        found.append(
+        notes.append(
             f"few answers were timed ({timed}, with up to {under_way} questions under way): the machine was rarely full, so "
             f"hours are too high; ask {RAMP} times as many as are under way"
         )
     answered = group([row for row in rows if not row.failed])
     if len(answered) > 1 and paces:
-        found.append("several methods ran side by side: hours are shared out by tokens; time one alone to be sure of it")
+        notes.append("several methods ran side by side: hours are shared out by tokens; time one alone to be sure of it")
     if any(row.cost.get("cached_calls") for some in answered.values() for row in some):
-        found.append("some replies came from the cache, which new questions will not find there: hours are too low")
-    return found
+        notes.append("some replies came from the cache, which new questions will not find there: hours are too low")
+    return notes
 
 
 def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, devices: int, prices: Prices | None) -> Forecast:
@@ -82,14 +82,14 @@ def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, d
     both = [one + other for one, other in zip(read, written, strict=True)]
     seconds, tokens = sum(one.seconds for one in paces), sum(one.tokens for one in paces)
     hours = sums(both, seconds / tokens / 3600 / devices, SPREAD) if tokens else None
-    asked = [sums(values) for values in (read, written)] + [
+    usage = [sums(values) for values in (read, written)] + [
         sums([row.cost[key] for row in rows]) for key in ("model_calls", "retrievals")
     ]
     money = None
     if prices is not None and (hours or not prices.hour):
         each = (prices.prompt / MILLION, prices.generated / MILLION, prices.call, prices.retrieval)
-        parts = [*zip(asked, each, strict=True), *([(hours, prices.hour * devices)] if hours else [])]
+        parts = [*zip(usage, each, strict=True), *([(hours, prices.hour * devices)] if hours else [])]
         low, high = (sum(one.between[end] * price for one, price in parts) for end in (0, 1))
         money = Estimate(sum(one.value * price for one, price in parts), Interval(low, high))
-    reads, writes, calls, searches = asked
+    reads, writes, calls, searches = usage
     return Forecast(name, len(rows), calls, searches, reads, writes, hours, money)

@@ -13,17 +13,17 @@ def share(value: float | None) -> str:
     return MISSING if value is None else f"{value:.3f}".removeprefix("0")
 
 
-def interval(found: Interval | None, sign: bool = False) -> str:
+def interval(value: Interval | None, sign: bool = False) -> str:
     """In brackets; with ``sign`` for a difference. Empty without an interval."""
-    if found is None:
+    if value is None:
         return ""
-    low, high = (signed(bound) if sign else f"{bound:.3f}" for bound in found)
+    low, high = (signed(bound) if sign else f"{bound:.3f}" for bound in value)
     return f"[{low}, {high}]"
 
 
-def between(found: Interval | None) -> str:
+def between(value: Interval | None) -> str:
     """An interval in few columns."""
-    return "" if found is None else f"{found[0]:.2f}-{found[1]:.2f}".replace("0.", ".").replace("1.00", "1.0")
+    return "" if value is None else f"{value[0]:.2f}-{value[1]:.2f}".replace("0.", ".").replace("1.00", "1.0")
 
 
 def signed(value: float, digits: int = 3) -> str:
@@ -59,9 +59,9 @@ def chance(p: float) -> str:
     return f"{p:.0e}".replace("e-0", "e-") if p < 0.001 else f"{p:.2g}"
 
 
-def counted(number: int, what: str, several: str = "") -> str:
+def counted(number: int, unit: str, several: str = "") -> str:
     """``1 search``, ``2 searches``: the plural ends in s, unless it is given."""
-    return f"{number:,} {what if number == 1 else several or what + 's'}"
+    return f"{number:,} {unit if number == 1 else several or unit + 's'}"
 
 
 def metric_name(metric: str) -> str:

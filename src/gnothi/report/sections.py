@@ -61,14 +61,14 @@ def _place(run: tuple[Path, Mapping[str, Any]]) -> int:
 def _section(dataset: str, runs: Sequence[tuple[Path, dict[str, Any]]]) -> Section:
     rows: dict[Key, Row] = {}
     origin: dict[Key, tuple[Path, Key]] = {}
-    taken: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     trusting: dict[str, None] = {}
     expected = 0
     for path, config in runs:
-        found = read_rows(path)
-        expected += _expected(config, len(found))
-        names = {method: _name(method, config, path, taken) for method in dict.fromkeys(row.method for row in found)}
-        for row in found:
+        own = read_rows(path)
+        expected += _expected(config, len(own))
+        names = {method: _name(method, config, path, folders) for method in dict.fromkeys(row.method for row in own)}
+        for row in own:
             named = replace(row, method=names[row.method])
             rows[named.key] = named
             origin[named.key] = (path, row.key)
@@ -77,19 +77,19 @@ def _section(dataset: str, runs: Sequence[tuple[Path, dict[str, Any]]]) -> Secti
     return Section(dataset, paths, configs, tuple(rows.values()), origin, expected, tuple(trusting))
 
 
-def _name(method: str, config: Mapping[str, Any], path: Path, taken: dict[str, Path]) -> str:
+def _name(method: str, config: Mapping[str, Any], path: Path, folders: dict[str, Path]) -> str:
     """The variant's label, or ``method``; where another run has one of that name, with the folder's name; where that is taken,
     with its path. Gates are replayed between methods of certain names: the first of these keeps its own."""
     label = config.get(f"{EXECUTION}label")
     names = [label] if isinstance(label, str) and label and config.get("methods") == [method] else []
     plain = [method, *names] if method in (REASONING, AT_ONCE, ALWAYS) else [*names, method]
     for name in (*plain, f"{plain[0]} ({path.name})", f"{plain[0]} ({path})"):
-        if name not in taken:
-            taken[name] = path
+        if name not in folders:
+            folders[name] = path
             return name
     raise AssertionError("each path is read once")
 
 
-def _expected(config: Mapping[str, Any], found: int) -> int:
+def _expected(config: Mapping[str, Any], number: int) -> int:
     methods, questions = config.get("methods"), config.get("dataset.questions")
-    return len(methods) * questions if isinstance(methods, list) and isinstance(questions, int) else found
+    return len(methods) * questions if isinstance(methods, list) and isinstance(questions, int) else number

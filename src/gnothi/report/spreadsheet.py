@@ -38,9 +38,9 @@ def write_tables(documents: Sequence[Document], sections: Sequence[Section], fol
     return write(tables, folder)
 
 
-def add(tables: dict[str, list[Line]], name: Name, found: Mapping[str, Iterable[Line]]) -> None:
+def add(tables: dict[str, list[Line]], name: Name, records: Mapping[str, Iterable[Line]]) -> None:
     """Put a section's lines into the ``tables``; the first columns tell them from those of other sections."""
-    for table, lines in found.items():
+    for table, lines in records.items():
         tables.setdefault(table, []).extend({"dataset": name.dataset, "run": name.run, **line} for line in lines)
 
 
@@ -121,7 +121,7 @@ def _numbers(document: Document) -> dict[str, list[Line]]:
         "settings": [{"setting": one.setting, **dict(zip(columns, one.values, strict=True))} for one in document.differences],
         "search": [_search(method) for method in methods if method.beside or method.search],
         "side_by_side": [
-            flat(one, method=found.method, n=found.n, wrong=found.wrong) for found in document.signals for one in found.signals
+            flat(one, method=panel.method, n=panel.n, wrong=panel.wrong) for panel in document.signals for one in panel.signals
         ],
         **gate_tables(document.gates.gates if document.gates else None),
         "points": [flat(point) for point in (document.gates.points if document.gates else ())],
@@ -139,8 +139,8 @@ def _numbers(document: Document) -> dict[str, list[Line]]:
 
 def _columns(runs: Sequence[str]) -> list[str]:
     """A name for each run, numbered where two have the same, or a column of another meaning has it."""
-    taken = [*runs, "dataset", "run", "setting"]
-    return [f"run {number}: {name}" if taken.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
+    own = [*runs, "dataset", "run", "setting"]
+    return [f"run {number}: {name}" if own.count(name) > 1 else name for number, name in enumerate(runs, start=1)]
 
 
 def _method(method: Method) -> Line:
@@ -175,7 +175,7 @@ def _cost(one: Costs) -> Line:
 
 def questions(rows: Sequence[Row]) -> list[Line]:
     """A line per method and question."""
-    scores = {name: question_scores(found) for name, found in group(rows).items()}
+    scores = {name: question_scores(own) for name, own in group(rows).items()}
     return [
         {
             "method": row.method,

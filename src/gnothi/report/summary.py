@@ -50,15 +50,15 @@ class Refusal:
 
 def refusal(rows: Sequence[Row]) -> Refusal | None:
     """None for questions that do not tell."""
-    told = [row for row in rows if not row.failed and isinstance(row.metadata.get("answerable"), bool)]
-    if not told:
+    known = [row for row in rows if not row.failed and isinstance(row.metadata.get("answerable"), bool)]
+    if not known:
         return None
-    answerable = [row for row in told if row.metadata["answerable"]]
-    unanswerable = [row for row in told if not row.metadata["answerable"]]
+    answerable = [row for row in known if row.metadata["answerable"]]
+    unanswerable = [row for row in known if not row.metadata["answerable"]]
     scores = [row.metrics["accuracy"] for row in answerable if "accuracy" in row.metrics]
     wrongly, rightly = (sum(map(abstained, group)) for group in (answerable, unanswerable))
     return Refusal(
-        n=len(told),
+        n=len(known),
         answerable=len(answerable),
         unanswerable=len(unanswerable),
         accuracy=mean(scores),
@@ -89,16 +89,16 @@ class Truthfulness:
 
 def truthfulness(rows: Sequence[Row]) -> Truthfulness | None:
     """None for questions without incorrect answers."""
-    told = [row for row in rows if not row.failed and row.gold and row.metadata.get("incorrect_answers")]
-    if not told:
+    known = [row for row in rows if not row.failed and row.gold and row.metadata.get("incorrect_answers")]
+    if not known:
         return None
-    refused = [abstained(row) for row in told]
+    refused = [abstained(row) for row in known]
     closer = [
         not gave_up and f1(row.answer or "", row.gold) > f1(row.answer or "", row.metadata["incorrect_answers"])
-        for row, gave_up in zip(told, refused, strict=True)
+        for row, gave_up in zip(known, refused, strict=True)
     ]
     return Truthfulness(
-        n=len(told),
+        n=len(known),
         closer=mean(closer),
         closer_interval=mean_interval(closer),
         refused=mean(refused),

@@ -25,14 +25,14 @@ class Form:
     long: Callable[[Interval], str]
     joined: str = "–"
 
-    def plain(self, found: Interval) -> str:
+    def plain(self, ends: Interval) -> str:
         """An interval in the form of its values."""
-        return self.joined.join(map(self.value, found))
+        return self.joined.join(map(self.value, ends))
 
 
 def _form(value: Callable[[Any], str]) -> Form:
-    def pair(found: Interval) -> str:
-        return f"[{value(found[0])}, {value(found[1])}]"
+    def pair(ends: Interval) -> str:
+        return f"[{value(ends[0])}, {value(ends[1])}]"
 
     return Form(lambda one: MISSING if one is None else value(one), pair, pair)
 
@@ -41,12 +41,12 @@ TEXT, COUNT = _form(str), _form("{:,}".format)
 NUMBER, THOUSANDS, MONEY, CHANCE, THREE = map(_form, (number, thousands, money, chance, "{:.3g}".format))
 SHARE = Form(share, between, interval)
 PERCENT = Form(
-    percent, lambda found: " to ".join(map(percent, found)), lambda found: f"[{', '.join(map(percent, found))}]", " to "
+    percent, lambda limits: " to ".join(map(percent, limits)), lambda limits: f"[{', '.join(map(percent, limits))}]", " to "
 )
 _few = partial(signed, digits=2)
 SIGNED = Form(
     lambda one: MISSING if one is None else signed(one),
-    lambda found: " to ".join(map(_few, found)),
+    lambda limits: " to ".join(map(_few, limits)),
     partial(interval, sign=True),
     " to ",
 )
@@ -98,9 +98,9 @@ class Table:
 
     def __html__(self) -> str:
         """As jinja takes an object that is HTML; every text is escaped."""
-        kept = self._kept("page")
-        head = "".join(f'<th scope="col"{_class(self.columns[one])}>{escape(self.columns[one].title)}</th>' for one in kept)
-        body = "".join(f"<tr>{''.join(self._cell(row, place) for place in kept)}</tr>" for row in self.rows)
+        columns = self._visible("page")
+        head = "".join(f'<th scope="col"{_class(self.columns[one])}>{escape(self.columns[one].title)}</th>' for one in columns)
+        body = "".join(f"<tr>{''.join(self._cell(row, place) for place in columns)}</tr>" for row in self.rows)
         name = f' data-table="{self.name}"' if self.name else ""
         table = f"<table{name}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f'<div class="wide" tabindex="0">{table}</div>'
@@ -117,12 +117,12 @@ class Table:
 
     def markdown(self) -> list[str]:
         """Intervals stand in brackets behind their values."""
-        kept = self._kept("page")
-        lines = [[self.columns[place].title for place in kept], ["---"] * len(kept)]
+        columns = self._visible("page")
+        lines = [[self.columns[place].title for place in columns], ["---"] * len(columns)]
         for row in self.rows:
-            cells = [self._plain(self.columns[place], _value(row.cells[place])) for place in kept if place < len(row.cells)]
+            cells = [self._plain(self.columns[place], _value(row.cells[place])) for place in columns if place < len(row.cells)]
             mark = {"bold": "**", "italic": "*"}.get(row.style, "")
-            lines.append([f"{mark}{cells[0]}{mark}", *cells[1:], *[""] * (len(kept) - len(cells))])
+            lines.append([f"{mark}{cells[0]}{mark}", *cells[1:], *[""] * (len(columns) - len(cells))])
         return [f"| {' | '.join(line)} |" for line in lines]
 
     def _plain(self, column: Column, cell: Value) -> str:
@@ -133,7 +133,7 @@ class Table:
         """In the console's width; a name keeps at least 16 columns, and folds when it is longer. Intervals and notes stand in a
         line below. Where columns were left out, a line says so."""
         lines = [line for row in self.rows for line in self._lines(row)]
-        places = self._kept("terminal")
+        places = self._visible("terminal")
         headings = [self.columns[place].short or self.columns[place].title for place in places]
         _lay_out(
             console,
@@ -153,7 +153,7 @@ class Table:
         )
         return [([_text(column, one) for column, one in cells], row.style), *under]
 
-    def _kept(self, where: str) -> list[int]:
+    def _visible(self, where: str) -> list[int]:
         """The columns that are shown there."""
         return [place for place, one in enumerate(self.columns) if getattr(one, where) and (not place or self._holds(place))]
 
@@ -186,21 +186,21 @@ def _lay_out(console: Console, headings: Sequence[str], rows: Sequence[tuple[lis
     widths = [
         max(cell_len(cells[place]) for cells, _ in lines if len(cells) > 1 or not place) + 1 for place in range(len(headings))
     ]
-    kept = list(range(1, len(headings)))
+    columns = list(range(1, len(headings)))
     names = min(widths[0], _MOST)
     dropped = []
     for heading in spare:
         place = headings.index(heading) if heading in headings else 0
-        if min(names, _LEAST + 1) + sum(widths[one] for one in kept) > console.width and place in kept:
-            kept.remove(place)
+        if min(names, _LEAST + 1) + sum(widths[one] for one in columns) > console.width and place in columns:
+            columns.remove(place)
             dropped.append(heading)
-    names = max(min(names, _LEAST + 1), min(names, console.width - sum(widths[place] for place in kept)))
+    names = max(min(names, _LEAST + 1), min(names, console.width - sum(widths[place] for place in columns)))
     for cells, style in lines:
         if len(cells) == 1 and len(headings) > 1:
             paragraph(console, cells[0], style)
             continue
         folded = wrap(cells[0], names - 1)
-        numbers = "".join(f"{'':{widths[place] - cell_len(cells[place])}}{cells[place]}" for place in kept)
+        numbers = "".join(f"{'':{widths[place] - cell_len(cells[place])}}{cells[place]}" for place in columns)
         first = f"{folded[0]}{'':{names - 1 - cell_len(folded[0])}}{numbers}"
         for line in (first, *folded[1:]):
             console.print(Text(line.rstrip(), style), soft_wrap=True)

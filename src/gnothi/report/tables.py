@@ -44,10 +44,10 @@ def _page(title: str, form: Form = SHARE, shade: bool = False, text: bool = Fals
     return Column(title, form, terminal=False, shade=shade, text=text)
 
 
-def _built(first: Column, found: Iterable[tuple[str, Any]], columns: Mapping[str, Column], name: str = "") -> Table:
+def _built(first: Column, items: Iterable[tuple[str, Any]], columns: Mapping[str, Column], name: str = "") -> Table:
     """A row for each name and what it is of: under every column the attribute that its key names, with the interval that
     stands beside the attribute or is named behind it."""
-    rows = [Row((title, *(_attribute(one, *key.split()) for key in columns))) for title, one in found]
+    rows = [Row((title, *(_attribute(one, *key.split()) for key in columns))) for title, one in items]
     return Table((first, *columns.values()), rows, name)
 
 
@@ -58,7 +58,7 @@ def _attribute(one: Any, key: str, interval: str = "") -> Value:
 # --- runs ----------------------------------------------------------------------------------------------------------------
 
 
-def methods(found: Iterable[Method]) -> Table:
+def methods(summaries: Iterable[Method]) -> Table:
     """Quality, cost and gate. A terminal of 80 columns has no room for the intervals of F1 and accuracy."""
     columns = (
         _METHOD, _N,
@@ -73,7 +73,7 @@ def methods(found: Iterable[Method]) -> Table:
         Column("seconds", NUMBER, "sec."),
         Column("gate AUROC", SHARE, "AUROC"),
     )  # fmt: skip
-    return Table(columns, [_method(one) for one in found], "methods", ("sec.", "F1", "calls", "tokens", "srch", "acc."))
+    return Table(columns, [_method(one) for one in summaries], "methods", ("sec.", "F1", "calls", "tokens", "srch", "acc."))
 
 
 def _method(one: Method) -> Row:
@@ -92,7 +92,7 @@ def _method(one: Method) -> Row:
     )
 
 
-def reached(found: Mapping[str, Reached]) -> Table:
+def reached(by_method: Mapping[str, Reached]) -> Table:
     """By method, the search and the reader told apart: shares of the n questions of which it can be told; then how many got
     lost where."""
     shares = [Column(title, SHARE, below=False) for title in ("answer found", "answer read", "answered")]
@@ -106,24 +106,24 @@ def reached(found: Mapping[str, Reached]) -> Table:
                 *(one.stages.get(stage) for stage in _LOST),
             )
         )
-        for name, one in found.items()
+        for name, one in by_method.items()
     ]
     return Table((_METHOD, _N, *shares, *lost), rows, "reached", tuple(_LOST.values())[::-1])
 
 
-def reached_by(found: Iterable[Method]) -> Table:
-    return reached({one.method: one.reached for one in found if one.reached})
+def reached_by(summaries: Iterable[Method]) -> Table:
+    return reached({one.method: one.reached for one in summaries if one.reached})
 
 
-def side_by_side(found: SideBySide) -> Table:
+def side_by_side(panel: SideBySide) -> Table:
     columns = {"auroc interval": Column("AUROC", SHARE), "not_measured": _page("not measured", COUNT)}
     spent = {"model_calls": "calls", "prompt_tokens": "tokens read", "generated_tokens": "tokens written"}
     columns |= {key: Column(title, NUMBER) for key, title in spent.items()}
-    return _built(Column("signal"), [(one.signal, one) for one in found.signals], columns, "side_by_side")
+    return _built(Column("signal"), [(one.signal, one) for one in panel.signals], columns, "side_by_side")
 
 
-def settings(runs: Sequence[str], found: Iterable[Difference]) -> Table:
-    rows = [Row((one.setting, *(_cut(value) for value in one.values))) for one in found]
+def settings(runs: Sequence[str], differences: Iterable[Difference]) -> Table:
+    rows = [Row((one.setting, *(_cut(value) for value in one.values))) for one in differences]
     return Table([_page("setting"), *(_page(run, text=True) for run in runs)], rows, "settings")
 
 
@@ -131,12 +131,12 @@ def _cut(text: str, letters: int = 80) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
-def search(found: Iterable[Method]) -> Table:
+def search(summaries: Iterable[Method]) -> Table:
     """Between never and always searching, exact match."""
     roles, errors = ("never", "always", "method", "oracle"), ("over_search", "under_search")
     titles = ("never", "always", "the method", "oracle", "searched too much", "searched too little")
     rows = []
-    for one in found:
+    for one in summaries:
         if (ends := one.beside) is None:
             continue
         rates = {role: f"searches in {SHARE.value(rate)}" for role, rate in ends.retrieval_rate.items()}
@@ -148,8 +148,8 @@ def search(found: Iterable[Method]) -> Table:
     return Table((_METHOD, _N, *map(_page, titles)), rows, "search")
 
 
-def selective(found: Sequence[Selective]) -> Table:
-    columns = [_METHOD, _N, *(_page(f"wrong of {PERCENT.value(at.wanted)}") for at in (found[0].at if found else ()))]
+def selective(curves: Sequence[Selective]) -> Table:
+    columns = [_METHOD, _N, *(_page(f"wrong of {PERCENT.value(at.wanted)}") for at in (curves[0].at if curves else ()))]
     columns += map(_page, ("wrong of all", "AURC", "AURC at best", "AUROC of its uncertainty"))
     rows = [
         Row(
@@ -163,12 +163,12 @@ def selective(found: Sequence[Selective]) -> Table:
                 *(one.risk, Value(one.aurc, one.aurc_interval), one.best_aurc, Value(one.auroc, one.auroc_interval)),
             )
         )
-        for one in found
+        for one in curves
     ]
     return Table(columns, rows, "selective")
 
 
-def costs(found: Iterable[Costs], prices: Prices | None) -> Table:
+def costs(per_method: Iterable[Costs], prices: Prices | None) -> Table:
     """Totals over all questions; money where there are prices."""
     columns = [_METHOD, *(_page(title, COUNT) for title in ("searches", "model calls", "prompt tokens", "generated tokens"))]
     columns.append(_page("tokens per question", NUMBER))
@@ -176,7 +176,7 @@ def costs(found: Iterable[Costs], prices: Prices | None) -> Table:
     paid = (f"cost{currency}", "per 1,000 questions", "per right answer", "prompts", "generated", "calls", "searches")
     columns += [_page(title, MONEY) for title in (paid if prices else ())]
     rows = []
-    for one in found:
+    for one in per_method:
         cells = [int(one.total[key]) for key in ("retrievals", "model_calls", "prompt_tokens", "generated_tokens")]
         money = one.money
         sums: list[Any] = []
@@ -187,14 +187,14 @@ def costs(found: Iterable[Costs], prices: Prices | None) -> Table:
     return Table(columns, rows, "costs")
 
 
-def comparisons(found: Iterable[Comparison], metrics: Sequence[str]) -> Table:
+def comparisons(tests: Iterable[Comparison], metrics: Sequence[str]) -> Table:
     columns = {"metric": _page("metric", text=True), "n": _N, "difference interval": _page("difference", SIGNED)}
     columns |= {
         "p": _page("p", CHANCE),
         "p_holm": Column("p corrected", CHANCE, terminal=False, strong=SIGNIFICANT),
         "test": _page("test", text=True),
     }
-    compared = [(f"{one.first} − {one.second}", one) for one in found if one.metric in metrics]
+    compared = [(f"{one.first} − {one.second}", one) for one in tests if one.metric in metrics]
     return _built(Column("methods"), compared, columns, "comparisons")
 
 
@@ -214,7 +214,7 @@ def lab(method: Method) -> Table:
     return Table(columns, rows)
 
 
-def refusals(found: Iterable[Method]) -> Table:
+def refusals(summaries: Iterable[Method]) -> Table:
     columns = {
         "answerable": _page("answerable", COUNT),
         "accuracy": _page("accuracy there"),
@@ -224,19 +224,19 @@ def refusals(found: Iterable[Method]) -> Table:
         "precision": _page("precision"),
         "recall": _page("recall"),
     }
-    return _built(_METHOD, [(one.method, one.refusal) for one in found if one.refusal], columns)
+    return _built(_METHOD, [(one.method, one.refusal) for one in summaries if one.refusal], columns)
 
 
-def truthfulness(found: Iterable[Method]) -> Table:
+def truthfulness(summaries: Iterable[Method]) -> Table:
     columns = {"n": _N, "closer": _page("closer to a correct answer"), "refused": _page("refused")}
-    return _built(_METHOD, [(one.method, one.truthfulness) for one in found if one.truthfulness], columns)
+    return _built(_METHOD, [(one.method, one.truthfulness) for one in summaries if one.truthfulness], columns)
 
 
-def kinds(found: Iterable[Method]) -> Table:
+def kinds(summaries: Iterable[Method]) -> Table:
     columns = [_METHOD, _page("kind", text=True), _N, *map(_page, ("exact match", "F1", "accuracy", "with a search"))]
     rows = [
         Row((one.method, of.of["kind"], of.n, of.em, of.f1, of.accuracy, of.retrieval_rate, of.retrievals))
-        for one in found
+        for one in summaries
         if len(one.kinds) > 1
         for of in one.kinds
     ]
@@ -292,13 +292,13 @@ def _worth(worth: Worth | None) -> tuple[Value | None, ...]:
     )
 
 
-def correlations(found: Correlations) -> Table:
+def correlations(matrix: Correlations) -> Table:
     two = Form(lambda one: "-" if one is None else f"{one:.2f}", str, str)
-    columns = [Column("signal"), *(_page(name, two, shade=True) for name in found.of)]
-    return Table(columns, [Row((name, *row)) for name, row in zip(found.of, found.spearman, strict=True)], "correlations")
+    columns = [Column("signal"), *(_page(name, two, shade=True) for name in matrix.of)]
+    return Table(columns, [Row((name, *row)) for name, row in zip(matrix.of, matrix.spearman, strict=True)], "correlations")
 
 
-def ends(found: Iterable[End]) -> Table:
+def ends(strategies: Iterable[End]) -> Table:
     columns = {
         "name": _page("what", text=True),
         "accuracy interval": _page("right"),
@@ -308,7 +308,7 @@ def ends(found: Iterable[End]) -> Table:
         "read": _page("answer read"),
         "answered": _page("answered"),
     }
-    return _built(Column(""), [(one.role, one) for one in found], columns, "ends")
+    return _built(Column(""), [(one.role, one) for one in strategies], columns, "ends")
 
 
 def replayed(gates: Gates) -> Table:
@@ -321,11 +321,11 @@ def replayed(gates: Gates) -> Table:
         "over_search": _page("searched too much"),
         "under_search": _page("searched too little"),
     }
-    found = [(name, one.replayed) for name, one in gates.signals.items() if one.replayed]
-    return _built(Column("signal"), found, columns, "replayed")
+    replayed_signals = [(name, one.replayed) for name, one in gates.signals.items() if one.replayed]
+    return _built(Column("signal"), replayed_signals, columns, "replayed")
 
 
-def ways(found: Learned) -> Table:
+def ways(learned: Learned) -> Table:
     """What a learnt gate comes to, beside never, always, the oracle and the best single signal."""
     columns = (
         Column(""),
@@ -336,12 +336,12 @@ def ways(found: Learned) -> Table:
         Column("gain", SIGNED),
         Column("gap closed", PERCENT, below=False),
     )
-    of, blank = found.ends, ("",) * 4
+    of, blank = learned.ends, ("",) * 4
     rows = [
         Row((name, right, searches, *blank))
         for name, right, searches in (("never", of.never, 0.0), ("always", of.always, 1.0), ("oracle", of.oracle, of.helped))
     ]
-    if (best := found.best_signal) is not None:
+    if (best := learned.best_signal) is not None:
         rows.append(Row((best.signal, Value(best.accuracy, best.interval), best.searches, *blank)))
     rows += [
         Row(
@@ -350,16 +350,16 @@ def ways(found: Learned) -> Table:
                 *(one.not_known or "", Value(one.gain, one.gain_interval), Value(one.gap_closed, one.gap_closed_interval)),
             )
         )
-        for way, one in found.ways.items()
+        for way, one in learned.ways.items()
     ]
     return Table(columns, rows, "ways", ("gap closed", "not known"))
 
 
-def weights(found: Iterable[Weight]) -> Table:
+def weights(features: Iterable[Weight]) -> Table:
     columns = [Column(title) for title in ("weight per standard deviation", "known at", "differ", "evidence")]
-    return Table(columns, [Row((one.feature, one.stage, signed(one.differ, 2), signed(one.evidence, 2))) for one in found])
+    return Table(columns, [Row((one.feature, one.stage, signed(one.differ, 2), signed(one.evidence, 2))) for one in features])
 
 
-def reasons(found: Iterable[Reason]) -> Table:
+def reasons(features: Iterable[Reason]) -> Table:
     columns = (Column("feature"), _page("value", THREE), _page("for evidence (+) or against", SIGNED))
-    return Table(columns, [Row((one.feature, one.value, one.pull)) for one in found], "reasons")
+    return Table(columns, [Row((one.feature, one.value, one.pull)) for one in features], "reasons")

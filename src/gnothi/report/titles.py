@@ -30,18 +30,18 @@ def names(sections: Sequence[tuple[str, Sequence[Path]]]) -> list[Name]:
 
 def name_all(documents: Sequence[Compared]) -> list[Name]:
     """What tells several documents apart."""
-    return names([(found.dataset, (Path(found.file),)) for found in documents])
+    return names([(document.dataset, (Path(document.file),)) for document in documents])
 
 
 def _shortest(sources: Sequence[Sequence[Path]]) -> list[str]:
     """The paths' last parts, as few as tell all of them apart."""
     deepest = max((1, *(len(path.parts) for paths in sources for path in paths)))
-    found = []
+    shortest = []
     for depth in range(1, deepest + 1):
-        found = [", ".join(str(Path(*path.parts[-depth:])) for path in paths) for paths in sources]
-        if len(set(found)) == len({tuple(paths) for paths in sources}):
+        shortest = [", ".join(str(Path(*path.parts[-depth:])) for path in paths) for paths in sources]
+        if len(set(shortest)) == len({tuple(paths) for paths in sources}):
             break
-    return found
+    return shortest
 
 
 def _numbered(texts: Sequence[str]) -> list[str]:

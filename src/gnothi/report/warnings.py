@@ -23,7 +23,7 @@ _NAMED = 6  # gold answers in a warning
 def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tuple[str, ...]:
     """Of one method's rows, the worst first; nothing where nothing is odd. Not ``gated``: the gate was held shut or open."""
     answered = [row for row in rows if not row.failed]
-    found = (
+    warnings = (
         degenerate(gate_summary(rows, None), method) if gated else None,
         _failed(rows),
         _partial(answered),
@@ -40,7 +40,7 @@ def warnings_of(method: str, rows: Sequence[Row], *, gated: bool = True) -> tupl
         _vanishing(answered),
         _unscored(answered),
     )
-    return tuple(filter(None, found))
+    return tuple(filter(None, warnings))
 
 
 def _failed(rows: Sequence[Row]) -> str | None:
@@ -130,14 +130,14 @@ def _thoughts(answered: Sequence[Row]) -> str | None:
 
 def _sentences(answered: Sequence[Row]) -> str | None:
     """Where exact match does not see what answers say, because they say it in sentences."""
-    found = sentence_answers(answered)
-    if found is None:
+    verbose = sentence_answers(answered)
+    if verbose is None:
         return None
-    reads = "reads" if found.sentences == 1 else "read"
+    reads = "reads" if verbose.sentences == 1 else "read"
     return (
-        f"{found.sentences} of {counted(found.n, 'answer')} {reads} like sentences where short ones are expected: exact match "
-        f"({share(found.em)}) sees little of them. Look at accuracy ({share(found.accuracy)}: a right answer occurs in them), "
-        "or ask for shorter ones: `--set model.renderer=plain`, and `--set reason=false` where a method reasons"
+        f"{verbose.sentences} of {counted(verbose.n, 'answer')} {reads} like sentences where short ones are expected: exact "
+        f"match ({share(verbose.em)}) sees little of them. Look at accuracy ({share(verbose.accuracy)}: a right answer occurs "
+        "in them), or ask for shorter ones: `--set model.renderer=plain`, and `--set reason=false` where a method reasons"
     )
 
 
@@ -155,36 +155,36 @@ def _echoing(answered: Sequence[Row]) -> str | None:
 
 def _spelling(answered: Sequence[Row]) -> str | None:
     """How many answers exact match counts as wrong for the way they are written alone."""
-    found = [row for row in _free(answered) if misses_by_spelling(row.answer or "", row.gold)]
-    if not found:
+    missed = [row for row in _free(answered) if misses_by_spelling(row.answer or "", row.gold)]
+    if not missed:
         return None
-    misses = "misses" if len(found) == 1 else "miss"
+    misses = "misses" if len(missed) == 1 else "miss"
     return (
-        f"{counted(len(found), 'answer')} {misses} exact match only by a dash, an apostrophe, composed accents or width "
-        f"({_example(found)}): the official normal form keeps these apart, accuracy does not"
+        f"{counted(len(missed), 'answer')} {misses} exact match only by a dash, an apostrophe, composed accents or width "
+        f"({_example(missed)}): the official normal form keeps these apart, accuracy does not"
     )
 
 
 def _signs(answered: Sequence[Row]) -> str | None:
     """How many answers exact match counts as right since signs fall away."""
-    found = [row for row in _free(answered) if matches_without_signs(row.answer or "", row.gold)]
-    if not found:
+    matched = [row for row in _free(answered) if matches_without_signs(row.answer or "", row.gold)]
+    if not matched:
         return None
-    are = "is" if len(found) == 1 else "are"
+    are = "is" if len(matched) == 1 else "are"
     return (
-        f"{counted(len(found), 'answer')} {are} right only since the official normal form drops signs and points "
-        f"({_example(found)}): look at them before you rely on exact match"
+        f"{counted(len(matched), 'answer')} {are} right only since the official normal form drops signs and points "
+        f"({_example(matched)}): look at them before you rely on exact match"
     )
 
 
 def _inside_words(answered: Sequence[Row]) -> str | None:
     """How many answers accuracy counts as right for a part of a word."""
-    found = [row for row in _free(answered) if row.metrics["em"] < 1 and only_inside_words(row.answer or "", row.gold)]
-    if not found:
+    inside = [row for row in _free(answered) if row.metrics["em"] < 1 and only_inside_words(row.answer or "", row.gold)]
+    if not inside:
         return None
     return (
-        f"accuracy counts {counted(len(found), 'answer')} as right in which the gold answer is a part of a longer word or "
-        f"number ({_example(found)})"
+        f"accuracy counts {counted(len(inside), 'answer')} as right in which the gold answer is a part of a longer word or "
+        f"number ({_example(inside)})"
     )
 
 
@@ -206,8 +206,8 @@ def _free(answered: Sequence[Row]) -> list[Row]:
     return [row for row in answered if row.metrics and row.gold and not row.choices]
 
 
-def _example(found: Sequence[Row]) -> str:
-    return f'"{(found[0].answer or "")[:40]}" for "{found[0].gold[0][:40]}"'
+def _example(rows: Sequence[Row]) -> str:
+    return f'"{(rows[0].answer or "")[:40]}" for "{rows[0].gold[0][:40]}"'
 
 
 def _em(answered: Sequence[Row]) -> list[float]:

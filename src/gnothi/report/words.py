@@ -67,34 +67,34 @@ class Line:
 
 
 class Narrator:
-    """Tells the events of one question, in the order they happened: a step needs to know what came before."""
+    """Describes the events of one question, in the order they happened: a step needs to know what came before."""
 
     def __init__(self) -> None:
         self._step = 0
         self._titles: dict[str, str] = {}
         self._reading = False  # the next draft is the one written with the passage that won
 
-    def tell(self, event: events.Event) -> list[Line]:
-        """At least one line. An event of another kind (a plug-in's) is told by its fields."""
+    def describe(self, event: events.Event) -> list[Line]:
+        """At least one line. An event of another kind (a plug-in's) is shown by its fields."""
         ours = type(event).__module__ == events.__name__
-        tell: Callable[[Any], Iterable[Line]] = getattr(self, f"tell_{event.tag}") if ours else self._other
-        return list(tell(event))
+        describe: Callable[[Any], Iterable[Line]] = getattr(self, f"describe_{event.tag}") if ours else self._fields
+        return list(describe(event))
 
-    def tell_drafted(self, event: events.Drafted) -> Iterator[Line]:
+    def describe_drafted(self, event: events.Drafted) -> Iterator[Line]:
         if self._reading:
             self._reading = False
-            yield from self.tell_written(event)
+            yield from self.describe_written(event)
         else:
             yield self._draft(event.text)
 
-    def tell_written(self, event: events.Drafted | events.Written) -> Iterator[Line]:
-        yield Line("write", _said(event.text), tone="strong", whole=True)
+    def describe_written(self, event: events.Drafted | events.Written) -> Iterator[Line]:
+        yield Line("write", _text_or_none(event.text), tone="strong", whole=True)
 
     def _draft(self, text: str) -> Line:
         self._step += 1
-        return Line("draft", _said(text), tone="strong", step=self._step, whole=True)
+        return Line("draft", _text_or_none(text), tone="strong", step=self._step, whole=True)
 
-    def tell_gauged(self, event: events.Gauged) -> Iterator[Line]:
+    def describe_gauged(self, event: events.Gauged) -> Iterator[Line]:
         yield self._draft(event.text)
         width = max((len(gauge.signal) for gauge in event.gauges), default=0)
         for label, gauge in _labelled("signals", event.gauges):
@@ -103,7 +103,7 @@ class Narrator:
             score = "not measured" if gauge.score is None else f"{gauge.score:.4g}"
             yield Line(label, price, f"{gauge.signal:<{width}}  {score:>12}  ")
 
-    def tell_decided(self, event: events.Decided) -> Iterator[Line]:
+    def describe_decided(self, event: events.Decided) -> Iterator[Line]:
         outcome = VERDICTS.get(event.verdict, event.verdict)
         if event.threshold is None and event.signal:  # a choice among several: nothing was sure or unsure
             outcome = _CHOSEN.get(event.verdict, outcome)
@@ -113,111 +113,111 @@ class Narrator:
         else:
             yield Line(label, f"{_comparison(event)}: {outcome}", tone=_TONES.get(event.verdict, ""), whole=True)
 
-    def tell_searched(self, event: events.Searched) -> Iterator[Line]:
-        self._titles |= {found.passage.id: found.passage.title for found in event.passages}
-        what = counted(len(event.passages), "passage") if event.passages else "nothing found"
-        yield Line("search", f"{event.query} ({what}, {took(event.seconds)})", tone="look", whole=True)
-        shown = len(event.passages) if len(event.passages) <= FOUND + 1 else FOUND
-        for place, (label, found) in enumerate(_labelled("found", event.passages)):
-            yield Line(label, entry(found.passage), f"  {found.score:6.2f}  ", detail=place >= shown)
-        if shown < len(event.passages):
-            yield Line("", f"and {len(event.passages) - shown} more", instead=True)
+    def describe_searched(self, event: events.Searched) -> Iterator[Line]:
+        self._titles |= {scored.passage.id: scored.passage.title for scored in event.passages}
+        amount = counted(len(event.passages), "passage") if event.passages else "nothing found"
+        yield Line("search", f"{event.query} ({amount}, {duration(event.seconds)})", tone="look", whole=True)
+        visible = len(event.passages) if len(event.passages) <= FOUND + 1 else FOUND
+        for place, (label, scored) in enumerate(_labelled("found", event.passages)):
+            yield Line(label, entry(scored.passage), f"  {scored.score:6.2f}  ", detail=place >= visible)
+        if visible < len(event.passages):
+            yield Line("", f"and {len(event.passages) - visible} more", instead=True)
 
-    def tell_partial(self, event: events.Partial) -> Iterator[Line]:
+    def describe_partial(self, event: events.Partial) -> Iterator[Line]:
         without = "; ".join(reason for _, reason in event.lacking)
         yield Line("partial", f"without {len(event.lacking)} of {event.servers} servers: {without}", tone="doubt", whole=True)
 
-    def tell_unknown_keys(self, event: events.UnknownKeys) -> Iterator[Line]:
+    def describe_unknown_keys(self, event: events.UnknownKeys) -> Iterator[Line]:
         yield Line("filter", unknown_keys(event.lacking, event.known), tone="doubt", whole=True)
 
-    def tell_linked(self, event: events.Linked) -> Iterator[Line]:
+    def describe_linked(self, event: events.Linked) -> Iterator[Line]:
         names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))
-        yield Line("link", f"{names or 'nothing that the graph knows'} ({took(event.seconds)})", tone="look", whole=True)
+        yield Line("link", f"{names or 'nothing that the graph knows'} ({duration(event.seconds)})", tone="look", whole=True)
 
-    def tell_expanded(self, event: events.Expanded) -> Iterator[Line]:
-        facts = f"{counted(event.facts, 'fact')} within {counted(event.hops, 'step')} ({took(event.seconds)})"
-        named, others = event.capped[:FOUND], event.capped[FOUND:]
+    def describe_expanded(self, event: events.Expanded) -> Iterator[Line]:
+        facts = f"{counted(event.facts, 'fact')} within {counted(event.hops, 'step')} ({duration(event.seconds)})"
+        capped, others = event.capped[:FOUND], event.capped[FOUND:]
         more = f" and {len(others)} more" if others else ""
-        hubs = f"; of {', '.join(named)}{more} only {event.cap} each" if named else ""
+        hubs = f"; of {', '.join(capped)}{more} only {event.cap} each" if capped else ""
         yield Line("facts", facts + hubs, tone="look", whole=True)
         if others:
             yield Line("", f"the {len(others)} more: {', '.join(others)}", whole=True, detail=True)
 
-    def tell_reflected(self, event: events.Reflected) -> Iterator[Line]:
+    def describe_reflected(self, event: events.Reflected) -> Iterator[Line]:
         for label, (name, text) in _labelled("recall", event.told):
             yield Line(label, _titled(name, text or "(nothing)"), tone="good" if name in event.known else "soft")
         if not event.told:
             yield Line("recall", "nothing", whole=True)
 
-    def tell_reranked(self, event: events.Reranked) -> Iterator[Line]:
-        what = f"{counted(event.considered, 'text')} by {event.reranker} ({took(event.seconds)})"
-        yield Line("rank", what, tone="look", whole=True)
+    def describe_reranked(self, event: events.Reranked) -> Iterator[Line]:
+        considered = f"{counted(event.considered, 'text')} by {event.reranker} ({duration(event.seconds)})"
+        yield Line("rank", considered, tone="look", whole=True)
         for place, (text, score) in enumerate(event.best):
             yield Line("", text, f"  {score:6.2f}  ", detail=place >= FOUND)
 
-    def tell_revised(self, event: events.Revised) -> Iterator[Line]:
+    def describe_revised(self, event: events.Revised) -> Iterator[Line]:
         yield Line("revise", "nothing to change" if event.after == event.before else event.after, tone="", whole=True)
 
-    def tell_ranked(self, event: events.Ranked) -> Iterator[Line]:
+    def describe_ranked(self, event: events.Ranked) -> Iterator[Line]:
         answers = event.kind == "answer"
         label = {"answer": "answers", "passage": "read"}.get(event.kind, event.kind)
         self._reading = self._reading if answers else event.kind == "passage"
         for place, (name, text, score) in enumerate(event.candidates):
-            said = _titled(f"from {name}", text or "(none)") if answers else _titled(self._titles.get(name, name), text)
-            yield _contender("" if place else label, said, score, place == 0)
+            titled = _titled(f"from {name}", text or "(none)") if answers else _titled(self._titles.get(name, name), text)
+            yield _contender("" if place else label, titled, score, place == 0)
         first, second = [score for _, _, score in event.candidates[:2]] if len(event.candidates) > 1 else (None, None)
         if first is not None and second is not None and round(second - first, 2) > 0:
             yield Line("", f"won by {second - first:.2f}", whole=True)
         if not event.candidates:
             yield Line(label, "nothing to choose from", whole=True)
 
-    def tell_rephrased(self, event: events.Rephrased) -> Iterator[Line]:
+    def describe_rephrased(self, event: events.Rephrased) -> Iterator[Line]:
         yield Line("asked", event.standalone, tone="strong", whole=True)
 
-    def tell_decomposed(self, event: events.Decomposed) -> Iterator[Line]:
+    def describe_decomposed(self, event: events.Decomposed) -> Iterator[Line]:
         if not event.used:
             yield Line("split", "the model gave no usable list of quizzes: the question is asked as it is", whole=True)
         for number, quiz in enumerate(event.quizzes, start=1):
             yield Line("quiz", quiz, tone="strong", step=number, whole=True)
 
-    def tell_grouped(self, event: events.Grouped) -> Iterator[Line]:
-        said = [f"{answer} ×{count}" for answer, count in event.groups]
-        said += [f"unknown ×{event.unknown}"] if event.unknown else []
-        given = sum(count for _, count in event.groups) + event.unknown
+    def describe_grouped(self, event: events.Grouped) -> Iterator[Line]:
+        answers = [f"{answer} ×{count}" for answer, count in event.groups]
+        answers += [f"unknown ×{event.unknown}"] if event.unknown else []
+        replies = sum(count for _, count in event.groups) + event.unknown
         tries = counted(event.tries, "try", "tries")
-        yield Line("tries", f"{event.question} {', '.join(said)} ({given} of {tries})", tone="", whole=True)
+        yield Line("tries", f"{event.question} {', '.join(answers)} ({replies} of {tries})", tone="", whole=True)
 
-    def tell_picked(self, event: events.Picked) -> Iterator[Line]:
-        found = counted(len(event.kept) + len(event.dropped), "passage")
-        yield Line("pick", f"{event.question} {len(event.kept)} of {found} {event.kind}", tone="", whole=True)
+    def describe_picked(self, event: events.Picked) -> Iterator[Line]:
+        passages = counted(len(event.kept) + len(event.dropped), "passage")
+        yield Line("pick", f"{event.question} {len(event.kept)} of {passages} {event.kind}", tone="", whole=True)
         yield from (Line("", entry(passage), "  * ", "good") for passage in event.kept)
         yield from (Line("", entry(passage), "    ", detail=True) for passage in event.dropped)
 
-    def tell_filtered(self, event: events.Filtered) -> Iterator[Line]:
-        kept, of = sum(stays for *_, stays in event.sentences), counted(len(event.sentences), "sentence")
-        outcome = f"{kept} of {of} kept ({event.kind}, above {decimal(event.threshold)})"
-        yield Line("filter", outcome if kept else f"{outcome}: nothing is left of them", tone="", whole=True)
+    def describe_filtered(self, event: events.Filtered) -> Iterator[Line]:
+        count, of = sum(stays for *_, stays in event.sentences), counted(len(event.sentences), "sentence")
+        outcome = f"{count} of {of} kept ({event.kind}, above {decimal(event.threshold)})"
+        yield Line("filter", outcome if count else f"{outcome}: nothing is left of them", tone="", whole=True)
         for source, text, score, stays in event.sentences:
             yield _contender("", _titled(self._titles.get(source, source), text), score, stays, detail=not stays)
 
-    def tell_quiz_answered(self, event: events.QuizAnswered) -> Iterator[Line]:
+    def describe_quiz_answered(self, event: events.QuizAnswered) -> Iterator[Line]:
         source = SOURCES.get(event.source, event.source)
         yield Line("solved", f"{event.number} {event.answer} ({source})", tone="strong", whole=True)
 
-    def tell_summarised(self, event: events.Summarised) -> Iterator[Line]:
+    def describe_summarised(self, event: events.Summarised) -> Iterator[Line]:
         for label, premise in _labelled("notes", event.premises or ("none",)):
             yield Line(label, premise, tone="", whole=True)
 
-    def tell_model_call(self, event: events.ModelCall) -> Iterator[Line]:
+    def describe_model_call(self, event: events.ModelCall) -> Iterator[Line]:
         tokens = f"{event.prompt_tokens} + {event.generated_tokens} tokens"
-        how = "from the cache" if event.cached else took(event.seconds)
+        how = "from the cache" if event.cached else duration(event.seconds)
         yield Line("model", f"{event.operation} {event.task} ({tokens}, {how})", whole=True)
         yield from _thoughts(event)
         yield from (Line("", repr(text), f"{count} × " if count > 1 else "") for text, count in Counter(event.texts).items())
 
-    def _other(self, event: events.Event) -> Iterator[Line]:
-        told = {key: value for key, value in event.as_dict().items() if key != "event"}
-        yield Line(event.tag, ", ".join(f"{key} {value}" for key, value in told.items()), tone="", whole=True)
+    def _fields(self, event: events.Event) -> Iterator[Line]:
+        fields = {key: value for key, value in event.as_dict().items() if key != "event"}
+        yield Line(event.tag, ", ".join(f"{key} {value}" for key, value in fields.items()), tone="", whole=True)
 
 
 def entry(passage: Passage, named: bool = False) -> str:
@@ -229,21 +229,21 @@ def entry(passage: Passage, named: bool = False) -> str:
 def place(passage: Passage, named: bool = False) -> str:
     """Where a passage stands, as in "handbook.pdf, p. 3, 2025-01-31"; empty where nothing is known. The source is left out
     where the passage is ``named`` by an id that begins with it."""
-    known = passage.metadata
-    source = str(known.get("source") or "")
-    last = f"-{known['last_page']}" if known.get("last_page") else ""
-    page = f"p. {known['page']}{last}" if known.get("page") else ""
-    section = str(known.get("section") or "")
-    told = (
+    metadata = passage.metadata
+    source = str(metadata.get("source") or "")
+    last = f"-{metadata['last_page']}" if metadata.get("last_page") else ""
+    page = f"p. {metadata['page']}{last}" if metadata.get("page") else ""
+    section = str(metadata.get("section") or "")
+    parts = (
         "" if named and passage.id.startswith(source) else source,
         page,
         "" if section in passage.title else section,
-        known.get("date"),
+        metadata.get("date"),
     )
-    return ", ".join(str(one) for one in told if one)
+    return ", ".join(str(one) for one in parts if one)
 
 
-def took(seconds: float) -> str:
+def duration(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
@@ -265,7 +265,7 @@ def _thoughts(event: events.ModelCall) -> Iterator[Line]:
             yield Line("", thought or "(nothing)", "another: ", detail=True)
 
 
-def _said(text: str) -> str:
+def _text_or_none(text: str) -> str:
     return text or "(nothing said)"
 
 

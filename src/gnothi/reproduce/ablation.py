@@ -97,7 +97,7 @@ def document(
     """``rows`` and ``summaries`` (what ``summarise`` says of them) are by label, as are the ``folders`` of the runs and the
     reasons why variants were ``left_out``; the full method is among the rows."""
     differences = _differences(study.full, rows)
-    found = Table(
+    table = Table(
         model=model,
         study=study.name,
         title=study.title,
@@ -116,13 +116,13 @@ def document(
         left_out=tuple(LeftOut(label, reason) for label, reason in left_out.items()),
         warnings=tuple(f"{label}: {warning}" for label in rows for warning in summaries[label].methods[0].warnings),
     )
-    return rounded(found)
+    return rounded(table)
 
 
 def _line(
     variant: Variant, rows: Sequence[Row], summary: Summary, difference: Mapping[str, Comparison] | None, folder: Path
 ) -> Line:
-    (found,) = summary.methods
+    (means,) = summary.methods
     tokens = [row.cost["prompt_tokens"] + row.cost["generated_tokens"] for row in rows if not row.failed]
     measured = [name for name in MEASURES if name != "tokens"]
     return Line(
@@ -133,10 +133,10 @@ def _line(
         method=variant.method,
         settings={key: as_text(value) for key, value in variant.settings.items()},
         note=variant.note,
-        n=found.n,
-        failures=found.failures,
-        means={name: mean(tokens) if name == "tokens" else getattr(found, name) for name in MEASURES},
-        intervals={**{name: found.intervals[name] for name in measured}, "tokens": mean_interval(tokens)},
+        n=means.n,
+        failures=means.failures,
+        means={name: mean(tokens) if name == "tokens" else getattr(means, name) for name in MEASURES},
+        intervals={**{name: means.intervals[name] for name in measured}, "tokens": mean_interval(tokens)},
         groups=_groups(rows),
         difference=difference,
         paper=variant.paper,
@@ -146,20 +146,20 @@ def _line(
 
 def _differences(full: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, Comparison]]:
     """By label and metric; empty of what no two runs have in common."""
-    found: dict[str, dict[str, Comparison]] = {label: {} for label in rows if label != full}
+    tests: dict[str, dict[str, Comparison]] = {label: {} for label in rows if label != full}
     tables = {label: scored(own) for label, own in rows.items()}
-    for one in paired(tables, [(label, full) for label in found]):
-        found[one.first][one.metric] = one
-    return found
+    for one in paired(tables, [(label, full) for label in tests]):
+        tests[one.first][one.metric] = one
+    return tests
 
 
 def _groups(rows: Sequence[Row]) -> dict[str, Quality]:
     """By what is right to do about a question: trust memory, retrieve, abstain."""
-    found: dict[str, list[Row]] = {}
+    by_action: dict[str, list[Row]] = {}
     for row in rows:
         if row.metrics and (action := row.metadata.get("right_action")):
-            found.setdefault(str(action), []).append(row)
+            by_action.setdefault(str(action), []).append(row)
     return {
         action: Quality(len(own), **{metric: mean(row.metrics[metric] for row in own) for metric in METRICS})
-        for action, own in sorted(found.items())
+        for action, own in sorted(by_action.items())
     }

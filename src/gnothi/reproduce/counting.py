@@ -15,34 +15,36 @@ from gnothi.methods.steps.prompts import EQUIVALENT, USEFUL
 from gnothi.runs.folder import read_events
 from gnothi.runs.rows import Row
 
-Counted = Literal["contexts", "replies"]
+Unit = Literal["contexts", "replies"]
 _JUDGES = (EQUIVALENT.name, USEFUL.name)
 
 
-def calls(events: Iterable[Mapping[str, Any]], counted: Counted) -> int:
+def calls(events: Iterable[Mapping[str, Any]], unit: Unit) -> int:
     """Of one question."""
-    made = [one for one in events if one.get("event") == ModelCall.tag]
-    if counted == "contexts":
-        return sum(one["operation"] == "generate" for one in made)
-    return sum(len(one["texts"]) for one in made if one["operation"] in ("generate", "sample") and not _judged(one, counted))
+    model_calls = [one for one in events if one.get("event") == ModelCall.tag]
+    if unit == "contexts":
+        return sum(one["operation"] == "generate" for one in model_calls)
+    return sum(
+        len(one["texts"]) for one in model_calls if one["operation"] in ("generate", "sample") and not _judged(one, unit)
+    )
 
 
-def tokens(events: Iterable[Mapping[str, Any]], counted: Counted) -> int:
+def tokens(events: Iterable[Mapping[str, Any]], unit: Unit) -> int:
     """Read and written for one question."""
-    made = (one for one in events if one.get("event") == ModelCall.tag and not _judged(one, counted))
-    return sum(one["prompt_tokens"] + one["generated_tokens"] for one in made)
+    model_calls = (one for one in events if one.get("event") == ModelCall.tag and not _judged(one, unit))
+    return sum(one["prompt_tokens"] + one["generated_tokens"] for one in model_calls)
 
 
-def _judged(call: Mapping[str, Any], counted: Counted) -> bool:
-    return counted == "replies" and call["task"] in _JUDGES
+def _judged(call: Mapping[str, Any], unit: Unit) -> bool:
+    return unit == "replies" and call["task"] in _JUDGES
 
 
 AS_THE_PAPER = {"paper_calls": calls, "paper_tokens": tokens}
 """By measure."""
 
 
-def counts_of(run: Path, rows: Iterable[Row], measure: str, counted: Counted) -> list[int]:
+def counts_of(run: Path, rows: Iterable[Row], measure: str, unit: Unit) -> list[int]:
     """Of every question of a run that did not fail."""
     keys = [row.key for row in rows if not row.failed]
     recorded = read_events(run, keys)
-    return [AS_THE_PAPER[measure](recorded.get(key, ()), counted) for key in keys]
+    return [AS_THE_PAPER[measure](recorded.get(key, ()), unit) for key in keys]

@@ -23,7 +23,7 @@ _PROMPT, _PAIR, _PASSAGE = 600, 100, 150
 """Tokens of a prompt with what was found for it, of a pair for a re-ranker, of a passage."""
 _PAIRS = 4_000
 """Tokens that pairs of answers to a question, and their labels, take."""
-_WRITTEN = 0.1
+_GENERATED_SHARE = 0.1
 """The share of tokens that are written, which APIs charge more for."""
 _RATE = 2e13
 """Operations a second that are put to use by one GPU of a data centre, where many questions are under way: assumed, about a
@@ -65,15 +65,15 @@ class Estimate:
 
     @property
     def words(self) -> str:
-        said = f"{self.answers:,} answers, about {self.tokens / 1e6:,.0f} million tokens read and written"
+        text = f"{self.answers:,} answers, about {self.tokens / 1e6:,.0f} million tokens read and written"
         if self.hours:
-            said += f"; about {max(self.hours, 0.1):,.1f} hours of one data-centre GPU"
-            said += f", {self.learning:,.1f} of them to learn and to label first," if self.learning else ""
+            text += f"; about {max(self.hours, 0.1):,.1f} hours of one data-centre GPU"
+            text += f", {self.learning:,.1f} of them to learn and to label first," if self.learning else ""
         if self.gigabytes:
-            said += f" and {self.gigabytes:.0f} GB of its memory"
+            text += f" and {self.gigabytes:.0f} GB of its memory"
         if self.dollars != 0:
-            said += "; the price of the API is not known" if self.dollars is None else f"; about ${self.dollars:,.0f} of API"
-        return f"{said.rstrip(',')}. {UNSURE}"
+            text += "; the price of the API is not known" if self.dollars is None else f"; about ${self.dollars:,.0f} of API"
+        return f"{text.rstrip(',')}. {UNSURE}"
 
 
 class _Sum:
@@ -89,7 +89,7 @@ class _Sum:
         if is_remote(spec):
             self.priced &= bool(model and model.price)
             price_in, price_out = (model.price if model else ()) or (0.0, 0.0)
-            self.dollars += read * ((1 - _WRITTEN) * price_in + _WRITTEN * price_out) / 1e6
+            self.dollars += read * ((1 - _GENERATED_SHARE) * price_in + _GENERATED_SHARE * price_out) / 1e6
             return
         self.known &= bool(model and model.billions)
         billions = model.billions if model else 0.0
@@ -101,19 +101,19 @@ class _Sum:
         return self.operations / _RATE / 3600
 
 
-def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Mapping[str, int] | None) -> Estimate:
-    """``counted``: the questions of each part; None: as many as are known of its data set."""
+def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], questions_of: Mapping[str, int] | None) -> Estimate:
+    """``questions_of``: how many of each part; None: as many as are known of its data set."""
     rows, before = _Sum(), _Sum()
     answers = 0
     done: set[str] = set()
     for part in parts:
-        number = counted[part.name] if counted else min(part.source.count, part.sample or part.source.count)
+        number = questions_of[part.name] if questions_of else min(part.source.count, part.sample or part.source.count)
         calibrated = learning.to_calibrate(part, planned[part.name])
         for label, plan in planned[part.name].plans.items():
             answers += number
-            for total, asked in ((rows, number), (before, part.job.recipe.calibrate_on * (label in calibrated))):
+            for total, count in ((rows, number), (before, part.job.recipe.calibrate_on * (label in calibrated))):
                 for spec, tokens in _read(part, plan):
-                    total.add(spec, asked * tokens)
+                    total.add(spec, count * tokens)
         if part.job.recipe.pairs is not None:
             before.add(part.model, number * _PAIRS)
         for training in part.trainings:
@@ -133,7 +133,7 @@ def estimate(parts: list[Part], planned: Mapping[str, PlannedStudy], counted: Ma
         before.hours if known else None,
         max(rows.memory, before.memory) if known else None,
         rows.dollars + before.dollars if priced else None,
-        counted is not None,
+        questions_of is not None,
     )
 
 
@@ -152,7 +152,7 @@ def _learnt(part: Part, training: Training) -> Iterator[tuple[str, float, float]
     """The tokens that a training makes each model read and write, and those that it learns from."""
     number = sum(training.limit or of.count_training or of.count for of in part.teaching(training))
     if training.kind in learning.FROM_RUN:
-        yield part.model, number * sum(methods.spec(name).usual_tokens for name in learning.asked_by(training)), 0
+        yield part.model, number * sum(methods.spec(name).usual_tokens for name in learning.answering_methods(training)), 0
         return
     trained = learning.trainable(part, training, (), collect_only=True)
     settings: Any = getattr(trained, "settings", None)

@@ -16,25 +16,25 @@ _WIDE = 8
 """From this ratio of the greatest to the least value on, an axis is logarithmic."""
 
 
-def save(found: Table, path: Path) -> None:
+def save(table: Table, path: Path) -> None:
     """Raises MissingDependency or InvalidSetting (an ending it cannot write)."""
-    placed = [(variant.at, variant) for variant in found.variants if variant.at is not None]
+    placed = [(variant.at, variant) for variant in table.variants if variant.at is not None]
     with style("the picture of a study"):
-        if found.axis and placed:
-            measures = [found.metric, *(["retrievals"] if _moves([one for _, one in placed], "retrievals") else [])]
+        if table.axis and placed:
+            measures = [table.metric, *(["retrievals"] if _moves([one for _, one in placed], "retrievals") else [])]
             figure = new_figure(4.4 * len(measures), 3.4)
             for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False)[0], measures, strict=True):
-                _curves(axes, found, placed, measure)
-            figure.suptitle(f"{counted(found.questions, 'question')} of {found.dataset}, 95% intervals", fontsize=9)
+                _curves(axes, table, placed, measure)
+            figure.suptitle(f"{counted(table.questions, 'question')} of {table.dataset}, 95% intervals", fontsize=9)
         else:
-            compared = [(one, test) for one in found.variants if (test := (one.difference or {}).get(found.metric))]
+            compared = [(one, test) for one in table.variants if (test := (one.difference or {}).get(table.metric))]
             figure = new_figure(6.4, 1.3 + 0.3 * max(len(compared), 1))
-            _forest(figure.subplots(), found, compared)
+            _forest(figure.subplots(), table, compared)
         save_figure(figure, path)
 
 
-def _forest(axes: Any, found: Table, compared: Sequence[tuple[Line, Comparison]]) -> None:
-    full = next(one for one in found.variants if one.label == found.full)
+def _forest(axes: Any, table: Table, compared: Sequence[tuple[Line, Comparison]]) -> None:
+    full = next(one for one in table.variants if one.label == table.full)
     for place, (_, test) in enumerate(compared):
         low, high = test.interval or (test.difference, test.difference)
         sure = test.p_holm < SIGNIFICANT
@@ -45,17 +45,17 @@ def _forest(axes: Any, found: Table, compared: Sequence[tuple[Line, Comparison]]
     axes.set_yticks(range(len(compared)), [variant.label for variant, _ in compared])
     axes.set_ylim(max(len(compared), 1) - 0.5, -0.5)
     axes.set_xlabel(
-        f"{_NAMES[found.metric]} less that of {full.label} ({share(full.means[found.metric])}), 95% intervals; filled: "
+        f"{_NAMES[table.metric]} less that of {full.label} ({share(full.means[table.metric])}), 95% intervals; filled: "
         "p < .05 (Holm)",
         fontsize=8,
     )
     axes.set_title(
-        f"{found.title}: {counted(found.questions, 'question')} of {found.dataset}", fontsize=9, loc="left", wrap=True
+        f"{table.title}: {counted(table.questions, 'question')} of {table.dataset}", fontsize=9, loc="left", wrap=True
     )
     axes.tick_params(labelsize=9)
     axes.grid(axis="x", alpha=0.3)
     values = axes.secondary_yaxis("right")
-    values.set_yticks(range(len(compared)), [share(variant.means[found.metric]) for variant, _ in compared], fontsize=8)
+    values.set_yticks(range(len(compared)), [share(variant.means[table.metric]) for variant, _ in compared], fontsize=8)
     values.tick_params(length=0)
     values.spines["right"].set_visible(False)
 
@@ -68,7 +68,7 @@ def _moves(variants: Sequence[Line], measure: str) -> bool:
     return any(len(values) > 1 for values in by_series.values())
 
 
-def _curves(axes: Any, found: Table, placed: Sequence[tuple[float, Line]], measure: str) -> None:
+def _curves(axes: Any, table: Table, placed: Sequence[tuple[float, Line]], measure: str) -> None:
     """A line with intervals for each series."""
     for number, series in enumerate(dict.fromkeys(variant.series for _, variant in placed)):
         points = sorted(
@@ -90,7 +90,7 @@ def _curves(axes: Any, found: Table, placed: Sequence[tuple[float, Line]], measu
         axes.set_xscale("log")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set(xlabel=found.axis, ylabel=_NAMES[measure])
+    axes.set(xlabel=table.axis, ylabel=_NAMES[measure])
     axes.grid(alpha=0.3)
     if any(variant.series for _, variant in placed):
         axes.legend(fontsize=9)

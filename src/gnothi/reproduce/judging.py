@@ -28,7 +28,7 @@ from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Answer, Capabilities, Decoding, Prompt, Question
 
 _MOST_QUIZZES = 20
-_SAID = {True: "yes", False: "no"}
+_LABELS = {True: "yes", False: "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +42,28 @@ class Pairs(SplitSettings):
     name: ClassVar[str] = "pairs"
 
     async def __call__(self, question: Question) -> Answer:
-        found: list[tuple[str, str, str, bool]] = []
+        labelled: list[tuple[str, str, str, bool]] = []
 
         async def solve(quiz: str) -> Solved:
             """By the commonest answer."""
             yes_no = asks_yes_or_no(quiz)
             task = ANSWER_YES_NO if yes_no else ANSWER
-            told = task if self.demonstrations else replace(task, demonstrations=())
+            shown_task = task if self.demonstrations else replace(task, demonstrations=())
             decoding = Decoding(self.max_tokens, temperature=1.0, stop=SHORT_STOPS)
-            samples = await self.model.sample(ask(told, Question(question.id, quiz)), self.tries, decoding)
+            samples = await self.model.sample(ask(shown_task, Question(question.id, quiz)), self.tries, decoding)
             answers = [self.extraction.short(one.text, "" if yes_no else quiz) for one in samples.generations]
             answers = [yes_or_no(one) if yes_no else one for one in answers if not says_nothing(one)]
             forms = {normalized(one): one for one in reversed(answers)}
             for form, other in forms.items():
                 if form != normalized(answers[0]):
                     same = await says_yes(self.model, self._pair(quiz, answers[0], other))
-                    found.append((quiz, answers[0], other, same))
+                    labelled.append((quiz, answers[0], other, same))
             if not answers:
                 return Solved(quiz, UNKNOWN, "nothing")
             return Solved(quiz, forms[Counter(map(normalized, answers)).most_common(1)[0][0]], "memory")
 
         await ask_in_order(await self.parts_of(question, self.model, _MOST_QUIZZES), solve)
-        return Answer(json.dumps(sorted(found), ensure_ascii=False))
+        return Answer(json.dumps(sorted(labelled), ensure_ascii=False))
 
     def _pair(self, quiz: str, one: str, other: str) -> Prompt:
         return Prompt(EQUIVALENT if self.demonstrations else replace(EQUIVALENT, demonstrations=()), quiz, choices=(one, other))
@@ -92,7 +92,7 @@ class Judge:
         else:
             task = EQUIVALENT if self.demonstrations else replace(EQUIVALENT, demonstrations=())
             same = await says_yes(self.model, Prompt(task, question.text, choices=(one, other)))
-        return Answer(_SAID[same], f"{one} | {other}")
+        return Answer(_LABELS[same], f"{one} | {other}")
 
 
 OWN = {one.name: Own(one.name, one, METHODS.group) for one in (Pairs, Judge)}
@@ -101,22 +101,22 @@ OWN = {one.name: Own(one.name, one, METHODS.group) for one in (Pairs, Judge)}
 
 def pairs_of(rows: Sequence[Row]) -> list[Question]:
     """The pairs of a run by ``Pairs`` as questions. Raises InvalidInput where there is none."""
-    found = [
-        Question(f"{row.question_id}-{place}", quiz, (_SAID[same],), metadata={"pair": (one, other)})
+    pairs = [
+        Question(f"{row.question_id}-{place}", quiz, (_LABELS[same],), metadata={"pair": (one, other)})
         for row in rows
         if row.answer
         for place, (quiz, one, other, same) in enumerate(json.loads(row.answer), start=1)
     ]
-    if not found:
+    if not pairs:
         raise InvalidInput("pairs of answers: got none, for every question was answered alike. Ask more questions.")
-    return found
+    return pairs
 
 
 def best_threshold(likeness: Likeness, pairs: Sequence[Question]) -> float:
     """From which likeness on calling a pair the same is right most often, on these very pairs: the best that it could do."""
     ones, others = zip(*(pair.metadata["pair"] for pair in pairs), strict=True)
     scores = likeness(ones, others)
-    labels = [pair.answers == (_SAID[True],) for pair in pairs]
+    labels = [pair.answers == (_LABELS[True],) for pair in pairs]
 
     def right(threshold: float) -> int:
         return sum((score >= threshold) == label for score, label in zip(scores, labels, strict=True))

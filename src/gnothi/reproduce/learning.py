@@ -93,7 +93,7 @@ def learn(part: Part, training: Training, watch: Watch) -> None:
         run_training(trainable(part, training, questions), watch)
 
 
-def trainable(part: Part, training: Training, questions: Sequence[Question], **given: Any) -> Trainable[Any]:
+def trainable(part: Part, training: Training, questions: Sequence[Question], **options: Any) -> Trainable[Any]:
     """What is trained, checked and not begun. It hears what the recipe says of models. Raises UnknownName, InvalidSetting or
     MissingDependency."""
     resources_of: dict[str, Any] = {"model": _learner(part, training.kind)}
@@ -101,12 +101,12 @@ def trainable(part: Part, training: Training, questions: Sequence[Question], **g
         resources_of["index"] = part.index
     if training.kind in ("reranker", "reader"):
         resources_of["graph"] = part.graph
-    heard = {key: one.value for key, one in _heard(part).items() if key.partition(".")[0] == MODEL_SECTION}
-    settings = {**heard, **training.settings}
-    found: Trainable[Any] = _kind(training.kind).of(
-        questions, part.learnt(training), settings=settings, **resources_of, **_own(training), **given
+    model_settings = {key: one.value for key, one in _common_settings(part).items() if key.partition(".")[0] == MODEL_SECTION}
+    settings = {**model_settings, **training.settings}
+    job: Trainable[Any] = _kind(training.kind).of(
+        questions, part.learnt(training), settings=settings, **resources_of, **_own(training), **options
     )
-    return found
+    return job
 
 
 def opens(part: Part, training: Training) -> Iterator[Named]:
@@ -134,39 +134,39 @@ def _learner(part: Part, kind: str) -> str:
     return LAB if part.job.rehearse and kind in ("self-knowledge", *FROM_RUN) else part.model
 
 
-def _heard(part: Part) -> dict[str, Given]:
+def _common_settings(part: Part) -> dict[str, Given]:
     """What is said of all rows, by the recipe and, stronger, by who runs it."""
-    said = {key: Given(one, part.study.file) for key, one in part.study.settings.items()}
-    return {**said, **part.job.settings.given}
+    of_study = {key: Given(one, part.study.file) for key, one in part.study.settings.items()}
+    return {**of_study, **part.job.settings.given}
 
 
 def _kind(kind: str) -> Any:
     if kind == "reranker":
-        from gnothi.training.reranker.job import TrainableReranker as found
+        from gnothi.training.reranker.job import TrainableReranker as Kind
     elif kind == "reader":
-        from gnothi.training.reader.job import TrainableReader as found  # type: ignore[assignment]
+        from gnothi.training.reader.job import TrainableReader as Kind  # type: ignore[assignment]
     elif kind == "self-knowledge":
-        from gnothi.training.self_knowledge.job import TrainableKnower as found  # type: ignore[assignment]
+        from gnothi.training.self_knowledge.job import TrainableKnower as Kind  # type: ignore[assignment]
     else:
-        from gnothi.training.utility_reference import TrainableReference as found  # type: ignore[assignment]
-    return found
+        from gnothi.training.utility_reference import TrainableReference as Kind  # type: ignore[assignment]
+    return Kind
 
 
 def asking(part: Part, training: Training) -> Plan:
     """The run whose outcomes are learnt from: its methods hear what is said of all rows, and what the training says of them."""
-    asked, _, own = _from_outcomes(training)
-    return _asked_of_all(part, asked, _learner(part, training.kind), own)
+    methods, _, own = _from_outcomes(training)
+    return _plan_of(part, methods, _learner(part, training.kind), own)
 
 
-def _asked_of_all(part: Part, asked: Sequence[str], model: str, own: Mapping[str, Any]) -> Plan:
-    settings = Settings({**_heard(part), **{key: Given(one, part.study.file) for key, one in own.items()}})
-    known = {key for name in asked for key in takes(name, settings)}
-    sections = {MODEL_SECTION, INDEX_SECTION, *asked}
-    heard = {key: one for key, one in settings.given.items() if key in known or key.partition(".")[0] in sections}
-    return resolve(replace(part.request, methods=asked, model=model, settings=Settings(heard)))
+def _plan_of(part: Part, methods: Sequence[str], model: str, own: Mapping[str, Any]) -> Plan:
+    settings = Settings({**_common_settings(part), **{key: Given(one, part.study.file) for key, one in own.items()}})
+    known = {key for name in methods for key in takes(name, settings)}
+    sections = {MODEL_SECTION, INDEX_SECTION, *methods}
+    applicable = {key: one for key, one in settings.given.items() if key in known or key.partition(".")[0] in sections}
+    return resolve(replace(part.request, methods=methods, model=model, settings=Settings(applicable)))
 
 
-def asked_by(training: Training) -> tuple[str, ...]:
+def answering_methods(training: Training) -> tuple[str, ...]:
     """The methods whose answers are learnt from."""
     return _from_outcomes(training)[0]
 
@@ -180,8 +180,8 @@ def _from_outcomes(training: Training) -> tuple[tuple[str, ...], Settings, dict[
     known = settings_of(Learning)
     own = {key: Given(one, training.name) for key, one in training.settings.items() if key in known}
     chosen: Any = built(Learning, own, training.kind)
-    asked = (chosen.memory, chosen.once, chosen.steps) if training.kind == "complexity" else (chosen.memory, chosen.retrieval)
-    return asked, Settings(own), {key: one for key, one in training.settings.items() if key not in own}
+    methods = (chosen.memory, chosen.once, chosen.steps) if training.kind == "complexity" else (chosen.memory, chosen.retrieval)
+    return methods, Settings(own), {key: one for key, one in training.settings.items() if key not in own}
 
 
 def _from_run(part: Part, training: Training, questions: list[Question], out: Path, watch: Watch) -> None:
@@ -197,9 +197,9 @@ def _from_run(part: Part, training: Training, questions: list[Question], out: Pa
 
 
 def _answers(
-    plan: Plan, asked: QuestionSet | list[Question], out: Path, part: Part, watch: Watch, budget: Budget | None = None
+    plan: Plan, questions: QuestionSet | list[Question], out: Path, part: Part, watch: Watch, budget: Budget | None = None
 ) -> list[Row]:
-    with claimed(with_questions(plan, asked, execution=part.job.execution), out) as one:
+    with claimed(with_questions(plan, questions, execution=part.job.execution), out) as one:
         (rows,) = asyncio.run(execute([one], watch, budget=budget))
     return rows
 
@@ -213,19 +213,19 @@ def labelling(part: Part) -> Plan:
 
     recipe = part.job.recipe
     own = {**(recipe.pairs or {}), **recipe.on.get(part.name, On()).pairs}
-    return _asked_of_all(part, (OWN["pairs"],), part.model, own)
+    return _plan_of(part, (OWN["pairs"],), part.model, own)
 
 
-def pairs(part: Part, asked: QuestionSet, watch: Watch, budget: Budget | None) -> QuestionSet:
+def pairs(part: Part, questions: QuestionSet, watch: Watch, budget: Budget | None) -> QuestionSet:
     """What the rows are asked: pairs of answers to the part's questions."""
     from gnothi.reproduce.judging import pairs_of
 
     watch.tell(f"step: pairs of answers: {part.folder / PAIRS}")
-    found = pairs_of(_answers(labelling(part), asked, part.folder / PAIRS, part, watch, budget))
-    return QuestionSet(f"{part.questions}, {PAIRS} of answers", found, fingerprint=fingerprint(found))
+    pair_questions = pairs_of(_answers(labelling(part), questions, part.folder / PAIRS, part, watch, budget))
+    return QuestionSet(f"{part.questions}, {PAIRS} of answers", pair_questions, fingerprint=fingerprint(pair_questions))
 
 
-def judging(planned: PlannedStudy, asked: QuestionSet) -> PlannedStudy:
+def judging(planned: PlannedStudy, pair_questions: QuestionSet) -> PlannedStudy:
     """With the threshold of each likeness that is best for these pairs: the paper prints none."""
     from gnothi.reproduce.judging import best_threshold
 
@@ -234,7 +234,7 @@ def judging(planned: PlannedStudy, asked: QuestionSet) -> PlannedStudy:
         (method,) = plan.methods
         if "likeness" in method.named:
             protocol, spec = method.named["likeness"]
-            threshold = best_threshold(sources.open_learnt(protocol, spec), asked.questions)
+            threshold = best_threshold(sources.open_learnt(protocol, spec), pair_questions.questions)
             plans[label] = plan.changed({"threshold": threshold}, "the best for these pairs")
     return replace(planned, plans=plans)
 
@@ -273,11 +273,11 @@ def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], w
     gate = method.gate
     assert gate is not None
     watch.tell(f"step: threshold of {label}")
-    asked = with_questions(replace(plan, question_set=None), questions, execution=Execution(seed=part.job.execution.seed))
+    planned = with_questions(replace(plan, question_set=None), questions, execution=Execution(seed=part.job.execution.seed))
     model = "-".join(str(plan.sources.model).replace(":", "/").split("/"))
     folder = part.job.learnt / "thresholds" / model / part.study.variant(label).folder / str(method.values.get("form", ""))
     metric = part.study.metric if part.study.metric == "accuracy" else METRIC
-    source = asyncio.run(collect(asked, metric, folder, True, watch))
+    source = asyncio.run(collect(planned, metric, folder, True, watch))
     try:
         threshold = choose(source.sample, price=0.0).threshold
     except InvalidInput:

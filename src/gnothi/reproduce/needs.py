@@ -63,15 +63,15 @@ class Need:
 def needs(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> list[Need]:
     """``planned`` by part. Of a rehearsal, and of a recipe without data sets, only what the package lacks."""
     named = {one: None for part in parts for one in _outside(part, planned[part.name])}
-    found = [] if job.rehearse or not job.recipe.data else [*_files(job, planned, parts), *_downloads(named)]
-    wanted = {name: extra for part in parts for one in part.trainings for name, extra in learning.packages(one).items()}
-    wanted |= _DENSE if any(protocol in (Reranker, Encoder, Entailment) for protocol, _ in named) else {}
-    wanted |= {"bert_score": "bertscore"} if any(protocol is Likeness for protocol, _ in named) else {}
-    lacking = [name for name in wanted if find_spec(name) is None]
+    lacking_needs = [] if job.rehearse or not job.recipe.data else [*_files(job, planned, parts), *_downloads(named)]
+    packages = {name: extra for part in parts for one in part.trainings for name, extra in learning.packages(one).items()}
+    packages |= _DENSE if any(protocol in (Reranker, Encoder, Entailment) for protocol, _ in named) else {}
+    packages |= {"bert_score": "bertscore"} if any(protocol is Likeness for protocol, _ in named) else {}
+    lacking = [name for name in packages if find_spec(name) is None]
     if lacking:
-        extras = ",".join(sorted({wanted[name] for name in lacking}))
-        found.append(Need("packages of Python", "", f"pip install 'gnothi[{extras}]'", "", tuple(lacking)))
-    return found
+        extras = ",".join(sorted({packages[name] for name in lacking}))
+        lacking_needs.append(Need("packages of Python", "", f"pip install 'gnothi[{extras}]'", "", tuple(lacking)))
+    return lacking_needs
 
 
 def opens(part: Part, planned: PlannedStudy) -> Iterator[Named]:
@@ -99,13 +99,13 @@ def _files(job: Job, planned: Mapping[str, PlannedStudy], parts: list[Part]) -> 
     """Questions to ask and to learn from, then what indexes and graphs are built of."""
     read: dict[str, dict[str, None]] = {}
     for part in parts:
-        wanted = [(part.source.name, part.source.questions)]
+        files_of = [(part.source.name, part.source.questions)]
         for training in part.trainings:
-            wanted += [(source.name, source.training or source.questions) for source in part.teaching(training)]
+            files_of += [(source.name, source.training or source.questions) for source in part.teaching(training)]
         if learning.to_calibrate(part, planned[part.name]):
             source = resources.find("data", job.recipe.calibration)
-            wanted.append((source.name, source.training or source.questions))
-        for name, file in wanted:
+            files_of.append((source.name, source.training or source.questions))
+        for name, file in files_of:
             read.setdefault(name, {})[file] = None
     for name, files in read.items():
         one = resources.find("data", name)
@@ -120,10 +120,10 @@ def _need(source: Resource, files: Iterable[str], job: Job) -> Need:
     lacking = tuple(str(path) for path in paths if not path.is_file())
     wrong = [path for path in paths if (known := _sha256(source, path, job)) and path.is_file() and _digest(path) != known]
     warning = f"{wrong[0]} is not the file that was looked at here: another version?" if wrong else ""
-    return _told(source, lacking, warning, here=not lacking)
+    return _need_of(source, lacking, warning, here=not lacking)
 
 
-def _told(source: Resource, lacking: tuple[str, ...], warning: str = "", here: bool = False) -> Need:
+def _need_of(source: Resource, lacking: tuple[str, ...], warning: str = "", here: bool = False) -> Need:
     about = (source.title, source.home, source.get, source.licence)
     return Need(*about, lacking, warning, source.gigabytes, source.disk, source.gated, here, source.unverified)
 
@@ -134,7 +134,7 @@ def _downloads(named: Iterable[Named]) -> Iterator[Need]:
         known = resources.model(name)
         here = Path(name).exists() or bool(version_of(name))
         lacking = tuple(_unavailable(name, bool(known and known.gated) and not here))
-        yield _told(known, lacking, here=here) if known else Need(f"the {protocol} {name}", "", "", "", lacking, here=here)
+        yield _need_of(known, lacking, here=here) if known else Need(f"the {protocol} {name}", "", "", "", lacking, here=here)
 
 
 def _unavailable(spec: str, gated: bool) -> Iterator[str]:

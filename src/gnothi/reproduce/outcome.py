@@ -10,7 +10,7 @@ from pathlib import Path
 from gnothi.metrics import METRICS
 from gnothi.report.comparison import Comparison
 from gnothi.reproduce.ablation import Line, Table
-from gnothi.reproduce.counting import AS_THE_PAPER, Counted, counts_of
+from gnothi.reproduce.counting import AS_THE_PAPER, Unit, counts_of
 from gnothi.reproduce.parts import Job, Part
 from gnothi.reproduce.recipe import papers
 from gnothi.runs.rows import Row
@@ -126,7 +126,7 @@ class Outcome:
         return [cell for one in self.data for row in one.rows for cell in row.cells]
 
 
-def outcome(job: Job, found: list[Part], tables: list[Table], rows: list[list[list[Row]]]) -> Outcome:
+def outcome(job: Job, parts: list[Part], tables: list[Table], rows: list[list[list[Row]]]) -> Outcome:
     """``rows`` are those of each part and each line of its table."""
     study = job.recipe.study
     return Outcome(
@@ -136,26 +136,26 @@ def outcome(job: Job, found: list[Part], tables: list[Table], rows: list[list[li
         note=" ".join(study.note.split()),
         rehearsal=job.rehearse,
         models=tuple(
-            dict.fromkeys(one for part in found for one in (part.model, *(row.model for row in part.study.variants)) if one)
+            dict.fromkeys(one for part in parts for one in (part.model, *(row.model for row in part.study.variants)) if one)
         ),
-        data=tuple(_on(part, one, own) for part, one, own in zip(found, tables, rows, strict=True)),
+        data=tuple(_on(part, one, own) for part, one, own in zip(parts, tables, rows, strict=True)),
         covers=job.recipe.covers,
-        missing=tuple(_missing(job, found, tables)),
-        differs=tuple(_differs(job, found)),
+        missing=tuple(_missing(job, parts, tables)),
+        differs=tuple(_differs(job, parts)),
     )
 
 
-def _missing(job: Job, found: list[Part], tables: list[Table]) -> Iterator[str]:
-    asked = {part.name for part in found}
-    yield from (source.title for source in job.recipe.data if source.name not in asked)
+def _missing(job: Job, parts: list[Part], tables: list[Table]) -> Iterator[str]:
+    run_data = {part.name for part in parts}
+    yield from (source.title for source in job.recipe.data if source.name not in run_data)
     run = {line.label for table in tables for line in table.variants}
     yield from (row.label for row in job.recipe.study.variants if row.label not in run)
 
 
-def _differs(job: Job, found: list[Part]) -> Iterator[str]:
+def _differs(job: Job, parts: list[Part]) -> Iterator[str]:
     if job.model:
         yield f"the model is {job.model} in place of {job.recipe.study.model}"
-    if any(part.sample and part.sample < part.source.count for part in found):
+    if any(part.sample and part.sample < part.source.count for part in parts):
         yield "the questions are drawn at random"
     if settings := [one.source for one in job.settings.given.values()]:
         yield f"settings were given ({', '.join(dict.fromkeys(settings))})"
@@ -168,15 +168,15 @@ def _differs(job: Job, found: list[Part]) -> Iterator[str]:
 def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:
     recipe = part.job.recipe
     printed = dict.fromkeys(figure.metric for line in table.variants for figure in line.paper)
-    wanted = list(printed) or (["accuracy"] if table.metric == "accuracy" else ["em", "f1"])
-    wanted += recipe.show
+    metrics = list(printed) or (["accuracy"] if table.metric == "accuracy" else ["em", "f1"])
+    metrics += recipe.show
     return OnData(
         name=part.name,
         title=part.source.title + (": pairs of answers" if recipe.pairs is not None else ""),
         questions=table.questions,
         metric=table.metric,
         full=table.full,
-        rows=tuple(_line(line, own, wanted, table.metric, part) for line, own in zip(table.variants, rows, strict=True)),
+        rows=tuple(_line(line, own, metrics, table.metric, part) for line, own in zip(table.variants, rows, strict=True)),
         warnings=table.warnings,
     )
 
@@ -189,10 +189,10 @@ def _line(line: Line, rows: list[Row], metrics: list[str], of: str, part: Part) 
     return Compared(line.label, line.group, line.n, line.failures, cells, (line.difference or {}).get(of), line.run)
 
 
-def _ours(line: Line, rows: list[Row], metric: str, counted: Counted) -> tuple[float | None, Interval | None]:
+def _ours(line: Line, rows: list[Row], metric: str, unit: Unit) -> tuple[float | None, Interval | None]:
     """Seconds are no measure of a study, for they differ each time, nor are calls and tokens as the paper counts them."""
     if metric in AS_THE_PAPER:
-        spent: list[float] = [*counts_of(Path(line.run), rows, metric, counted)]
+        spent: list[float] = [*counts_of(Path(line.run), rows, metric, unit)]
     elif metric == "seconds":
         spent = [row.cost[metric] for row in rows if not row.failed]
     else:

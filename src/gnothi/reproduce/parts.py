@@ -87,8 +87,8 @@ class Part:
         """The rows that were asked for, where it has none of them the full method; empty for all."""
         if not self.job.recipe.data:
             return [*self.job.only]
-        asked = self.job.recipe.rows.keys() & self.job.only
-        return [row.label for row in self.study.variants if row.label in asked] or ([self.study.full] if asked else [])
+        rows = self.job.recipe.rows.keys() & self.job.only
+        return [row.label for row in self.study.variants if row.label in rows] or ([self.study.full] if rows else [])
 
     @property
     def request(self) -> Request:
@@ -125,27 +125,27 @@ class Part:
         by_spec = {_training_of(source, self.job): source for source in self.teaching(training)}
         return [one for spec, source in by_spec.items() for one in self.to_learn_from(spec, training.limit, source)]
 
-    def asked(self) -> QuestionSet:
+    def sampled_questions(self) -> QuestionSet:
         """The questions: all, or so many drawn at random by the seed, in the order of the file; of a recipe without data sets
         the first."""
         if not self.job.recipe.data:
             return read_questions(self.questions, self.job.format, self.sample, self.model)
-        found = drawn(_usable(self.questions, self.source), self.sample, self.job.execution.seed)
-        return QuestionSet(self.questions, found, limit=self.sample, fingerprint=fingerprint(found))
+        questions = draw_questions(_usable(self.questions, self.source), self.sample, self.job.execution.seed)
+        return QuestionSet(self.questions, questions, limit=self.sample, fingerprint=fingerprint(questions))
 
     def to_learn_from(self, spec: str, limit: int | None, source: Resource | None = None) -> list[Question]:
         """Questions with answers, none of which is asked of the part or, where they are of another ``source``, of that."""
-        asked: frozenset[str] = frozenset()
+        excluded: frozenset[str] = frozenset()
         if spec == self.questions:
-            asked = frozenset(one.id for one in self.asked().questions)
+            excluded = frozenset(one.id for one in self.sampled_questions().questions)
         elif source is not None and not self.job.rehearse and spec == place(source.questions, self.job):
-            asked = frozenset(one.id for one in drawn(_usable(spec, source), self.sample, self.job.execution.seed))
-        return drawn(
-            [one for one in load_questions(spec) if one.answers and one.id not in asked], limit, self.job.execution.seed
+            excluded = frozenset(one.id for one in draw_questions(_usable(spec, source), self.sample, self.job.execution.seed))
+        return draw_questions(
+            [one for one in load_questions(spec) if one.answers and one.id not in excluded], limit, self.job.execution.seed
         )
 
 
-def drawn(questions: list[Question], number: int | None, seed: int) -> list[Question]:
+def draw_questions(questions: list[Question], number: int | None, seed: int) -> list[Question]:
     if number is None or number >= len(questions):
         return questions
     chosen = random.Random(seed).sample(range(len(questions)), number)
@@ -157,8 +157,8 @@ def parts(job: Job) -> list[Part]:
     recipe = job.recipe
     if not recipe.data:
         return [_of_any_questions(job)]
-    given = {"QUESTIONS": job.dataset, "<--format>": job.format, "<--index>": job.index, "<--graph>": job.graph}
-    for flag, value in given.items():
+    flags = {"QUESTIONS": job.dataset, "<--format>": job.format, "<--index>": job.index, "<--graph>": job.graph}
+    for flag, value in flags.items():
         if value is not None:
             raise InvalidSetting(f"{flag}: got {value!r} with {recipe.name}, which names its own. Leave it out.")
     if job.data is None and not job.rehearse:
@@ -183,8 +183,8 @@ def check_only(job: Job) -> None:
 def _of_any_questions(job: Job) -> Part:
     """Of a recipe without data sets."""
     study = job.recipe.study
-    for flag, given in (("<--data>", job.data), ("<--rehearse>", job.rehearse), ("<--trained>", job.trained)):
-        if given:
+    for flag, value in (("<--data>", job.data), ("<--rehearse>", job.rehearse), ("<--trained>", job.trained)):
+        if value:
             raise InvalidSetting(f"{flag}: got it with {study.file}, which has no data sets of a paper. Leave it out.")
     questions = job.dataset or study.dataset
     source = Resource(kind="data", name="", title=questions, home="", get="", licence="", source="", questions=questions)
@@ -230,13 +230,13 @@ def _row(job: Job, variant: Variant, data: str) -> Variant:
 
 def _used(trainings: tuple[Training, ...], settings: Iterable[Mapping[str, Any]]) -> list[Training]:
     """Those that the settings name, and those that these name, which stand before them."""
-    named = {name for one in settings for name in _named(one)}
+    named = {name for one in settings for name in _names_in(one)}
     for one in reversed(trainings):
-        named |= _named(one.settings) if one.name in named else set()
+        named |= _names_in(one.settings) if one.name in named else set()
     return [one for one in trainings if one.name in named]
 
 
-def _named(settings: Mapping[str, Any]) -> set[str]:
+def _names_in(settings: Mapping[str, Any]) -> set[str]:
     return {name for one in settings.values() if isinstance(one, str) for name in _PLACE.findall(one)}
 
 
@@ -249,8 +249,8 @@ def _rehearsed(training: Training) -> Training:
     """With what its rehearsal changes: flags, the number of questions, settings."""
     change = dict(training.rehearse)
     limit = change.pop("limit", training.limit)
-    given = {key: change.pop(key, one) for key, one in training.given.items()}
-    return replace(training, limit=limit, given=given, settings={**training.settings, **change})
+    arguments = {key: change.pop(key, one) for key, one in training.given.items()}
+    return replace(training, limit=limit, given=arguments, settings={**training.settings, **change})
 
 
 def filled(settings: Mapping[str, Any], learnt: Mapping[str, str]) -> dict[str, Any]:
@@ -282,13 +282,13 @@ def _built(job: Job, data: str) -> dict[str, Resource]:
     """The index and the graph for that data set, by the spec that opens them."""
     recipe, on = job.recipe, job.recipe.on.get(data, On())
     named = (("corpus", on.corpus or recipe.corpus), ("graph", on.graph or recipe.study.graph)) if recipe.data else ()
-    found = [resources.find(kind, name) for kind, name in named if name]
-    return {f"{'dense:' if one.encoder else ''}{(job.data or Path()) / one.index}": one for one in found}
+    sources = [resources.find(kind, name) for kind, name in named if name]
+    return {f"{'dense:' if one.encoder else ''}{(job.data or Path()) / one.index}": one for one in sources}
 
 
 def _usable(spec: str, source: Resource) -> list[Question]:
-    found = load_questions(spec)
-    return [one for one in found if one.answers] if source.answerable else found
+    questions = load_questions(spec)
+    return [one for one in questions if one.answers] if source.answerable else questions
 
 
 def _slug(text: str) -> str:

@@ -70,7 +70,7 @@ from gnothi.config import flatten
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.files import TOML_ERRORS
 from gnothi.reproduce import resources
-from gnothi.reproduce.counting import Counted
+from gnothi.reproduce.counting import Unit
 from gnothi.reproduce.resources import Resource
 from gnothi.reproduce.study import Study, take
 from gnothi.reproduce.study import parse as parse_study
@@ -134,7 +134,7 @@ class Recipe:
     calibration: str = ""
     calibrate_on: int = 300
     percent: bool = False
-    calls: Counted = "contexts"
+    calls: Unit = "contexts"
     pairs: Mapping[str, Any] | None = None
     extras: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
@@ -147,10 +147,10 @@ class Recipe:
 
 def names() -> tuple[str, ...]:
     """All recipes that come along: in the order of the papers and their elements, then the ablations."""
-    found = [f"{paper}/{file.stem}" for paper in papers() for file in (FOLDER / paper).glob("*.toml")]
+    files = [f"{paper}/{file.stem}" for paper in papers() for file in (FOLDER / paper).glob("*.toml")]
     order = list(papers())
-    found.sort(key=lambda name: (order.index(name.partition("/")[0]), _place(name)))
-    return (*found, *sorted(file.stem for file in FOLDER.glob("*.toml")))
+    files.sort(key=lambda name: (order.index(name.partition("/")[0]), _place(name)))
+    return (*files, *sorted(file.stem for file in FOLDER.glob("*.toml")))
 
 
 def papers() -> dict[str, dict[str, Any]]:
@@ -214,8 +214,8 @@ def parse(table: dict[str, Any], name: str, place: str) -> Recipe:
     if "data" not in own and (alone := sorted(_OF_PAPERS & own.keys()) or sorted({key for one in of_rows for key in one})):
         raise InvalidSetting(f"{place}: got {alone[0]!r} without data, the data sets of a paper. Name them, or leave it out.")
     calls = take(own, "calls", str, place, "contexts")
-    if calls not in get_args(Counted):
-        raise UnknownName(f"way of counting calls (in {place})", calls, get_args(Counted))
+    if calls not in get_args(Unit):
+        raise UnknownName(f"way of counting calls (in {place})", calls, get_args(Unit))
     return Recipe(
         name=name,
         study=study,
@@ -229,14 +229,14 @@ def parse(table: dict[str, Any], name: str, place: str) -> Recipe:
             )
             for variant, one in zip(study.variants, of_rows, strict=True)
         },
-        on={one: _on(what, place) for one, what in take(own, "on", dict, place, {}).items()},
+        on={one: _on(entry, place) for one, entry in take(own, "on", dict, place, {}).items()},
         trainings=tuple(_training(one, place) for one in take(own, "train", list, place, [])),
         questions=take(own, "questions", int, place, None),
         corpus=take(own, "corpus", str, place, ""),
         calibration=take(own, "calibration", str, place, ""),
         calibrate_on=take(own, "calibrate_on", int, place, 300),
         percent=take(own, "percent", bool, place, False),
-        calls=cast("Counted", calls),
+        calls=cast("Unit", calls),
         pairs=None if pairs is None else flatten(pairs),
         extras=_names(own, "extras", place),
         show=_names(own, "show", place),
@@ -245,10 +245,10 @@ def parse(table: dict[str, Any], name: str, place: str) -> Recipe:
 
 
 def _names(table: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
-    found = take(table, key, list, place, [])
-    if not all(isinstance(one, str) for one in found):
-        raise InvalidSetting(f"{place}: got {key} = {found!r:.80}, expected an array of texts.")
-    return tuple(found)
+    texts = take(table, key, list, place, [])
+    if not all(isinstance(one, str) for one in texts):
+        raise InvalidSetting(f"{place}: got {key} = {texts!r:.80}, expected an array of texts.")
+    return tuple(texts)
 
 
 def _on(table: object, place: str) -> On:
@@ -256,8 +256,8 @@ def _on(table: object, place: str) -> On:
         raise InvalidSetting(
             f"{place}, on: got {table!r:.80}, expected a table of {', '.join(one.name for one in fields(On))}."
         )
-    given: dict[str, Any] = {key: flatten(take(table, key, dict, f"{place}, on", {})) for key in ("settings", "pairs")}
-    return On(**given | {key: take(table, key, str, f"{place}, on") for key in table if key not in given})
+    tables: dict[str, Any] = {key: flatten(take(table, key, dict, f"{place}, on", {})) for key in ("settings", "pairs")}
+    return On(**tables | {key: take(table, key, str, f"{place}, on") for key in table if key not in tables})
 
 
 def _training(table: object, place: str) -> Training:

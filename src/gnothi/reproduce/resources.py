@@ -75,8 +75,8 @@ def _read() -> dict[tuple[str, str], Resource]:
 
 
 def _resource(kind: str, name: str, table: Mapping[str, Any]) -> Resource:
-    given: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in table.items()}
-    return Resource(kind=kind, name=name, **given)
+    values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in table.items()}
+    return Resource(kind=kind, name=name, **values)
 
 
 def find(kind: str, name: str) -> Resource:

@@ -89,8 +89,8 @@ def listed(recipes: list[Recipe]) -> Iterator[str]:
 
 def _element(recipe: Recipe) -> str:
     """With the whole bill."""
-    seen = anywhere(recipe)
-    return recipe.study.title + (f" ({' and '.join(recipe.covers)}): {bill(seen)}" if seen else "")
+    whole = anywhere(recipe)
+    return recipe.study.title + (f" ({' and '.join(recipe.covers)}): {bill(whole)}" if whole else "")
 
 
 def anywhere(recipe: Recipe) -> Outlook | None:
@@ -196,7 +196,7 @@ def _got(need: Need) -> str:
 def bill(outlook: Outlook) -> str:
     """In one line: downloads, disk, hours and money, all as estimated."""
     cost = outlook.estimate
-    said = [f"about {outlook.gigabytes:.0f} GB to download", f"{outlook.disk:.0f} GB on disk"]
+    amounts = [f"about {outlook.gigabytes:.0f} GB to download", f"{outlook.disk:.0f} GB on disk"]
     if cost and cost.hours:
         hours = (
             f"{cost.hours:,.0f} GPU hours"
@@ -206,66 +206,66 @@ def bill(outlook: Outlook) -> str:
             else "less than 1 GPU hour"
         )
         learning = f"; {cost.learning:,.0f} of them learning" if cost.learning and cost.learning >= 0.5 else ""
-        said.append(f"{hours} ({rent(cost.hours)}{learning})")
+        amounts.append(f"{hours} ({rent(cost.hours)}{learning})")
     if cost and cost.dollars != 0:
-        said.append("an API of unknown price" if cost.dollars is None else f"${cost.dollars:,.0f} of API")
-    return ", ".join(said)
+        amounts.append("an API of unknown price" if cost.dollars is None else f"${cost.dollars:,.0f} of API")
+    return ", ".join(amounts)
 
 
 # --- what came out -------------------------------------------------------------------------------------------------------
 
 
-def document(found: Outcome) -> dict[str, Any]:
+def document(outcome: Outcome) -> dict[str, Any]:
     """For ``--json``."""
-    whole = asdict(found)
-    for one, own in zip(whole["data"], found.data, strict=True):
+    whole = asdict(outcome)
+    for one, own in zip(whole["data"], outcome.data, strict=True):
         for row, mine in zip(one["rows"], own.rows, strict=True):
             row["cells"] = [
                 {**cell, "inside": of.inside, "difference": of.difference}
                 for cell, of in zip(row["cells"], mine.cells, strict=True)
             ]
-    return whole | {"inside": found.inside, "expected": found.expected}
+    return whole | {"inside": outcome.inside, "expected": outcome.expected}
 
 
-def conclusion(found: Outcome) -> str:
+def conclusion(outcome: Outcome) -> str:
     """What was reproduced, what was not, and why it may differ; then how many figures lie where they should."""
-    if found.rehearsal:
+    if outcome.rehearsal:
         return REHEARSAL
-    rows = len({row.label for one in found.data for row in one.rows})
-    sizes = ", ".join(f"{one.questions:,} of {one.title}" for one in found.data)
-    said = [
-        f"Reproduced: {counted(rows, 'row')} of {' and '.join(found.covers) or found.recipe}, on questions: {sizes}.",
-        f"Not reproduced: {', '.join(found.missing) or 'nothing of it'}.",
-        f"It may differ because {'; '.join((*found.differs, _VERSIONS))}.",
+    rows = len({row.label for one in outcome.data for row in one.rows})
+    sizes = ", ".join(f"{one.questions:,} of {one.title}" for one in outcome.data)
+    sentences = [
+        f"Reproduced: {counted(rows, 'row')} of {' and '.join(outcome.covers) or outcome.recipe}, on questions: {sizes}.",
+        f"Not reproduced: {', '.join(outcome.missing) or 'nothing of it'}.",
+        f"It may differ because {'; '.join((*outcome.differs, _VERSIONS))}.",
     ]
-    inside, known = found.inside
+    inside, known = outcome.inside
     if known:
         figures = counted(known, "figure")
-        said.append(
+        sentences.append(
             f"{inside} of {figures} of the paper lie in the 95% intervals of ours; of a perfect replication about "
-            f"{found.expected:.0f} ({found.expected / known:.1%}) would, for the paper's are of samples, too."
+            f"{outcome.expected:.0f} ({outcome.expected / known:.1%}) would, for the paper's are of samples, too."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def markdown(found: Outcome) -> list[str]:
-    lines = [f"{found.title} ({found.source}); {', '.join(found.models)}.", "", _READING, ""]
-    for one in found.data:
+def markdown(outcome: Outcome) -> list[str]:
+    lines = [f"{outcome.title} ({outcome.source}); {', '.join(outcome.models)}.", "", _READING, ""]
+    for one in outcome.data:
         lines += [f"**{one.title}**: {counted(one.questions, 'question')}", "", *tables.outcome(one).markdown(), ""]
-    return [*lines, conclusion(found), *(["", found.note] if found.note else [])]
+    return [*lines, conclusion(outcome), *(["", outcome.note] if outcome.note else [])]
 
 
-def show(console: Console, found: Outcome) -> None:
-    paragraph(console, f"{found.title} ({found.source})", style="bold")
+def show(console: Console, outcome: Outcome) -> None:
+    paragraph(console, f"{outcome.title} ({outcome.source})", style="bold")
     paragraph(
         console,
-        f"{', '.join(found.models)}; in brackets the paper's figure, below 95% intervals of ours and of the difference",
+        f"{', '.join(outcome.models)}; in brackets the paper's figure, below 95% intervals of ours and of the difference",
     )
-    for one in found.data:
+    for one in outcome.data:
         paragraph(console, f"{one.title}: {counted(one.questions, 'question')}", style="italic")
         tables.outcome(one).show(console)
         for warning in one.warnings:
             paragraph(console, f"warning: {warning}", style="yellow")
-    for text in (conclusion(found), f"note: {found.note}" if found.note else ""):
+    for text in (conclusion(outcome), f"note: {outcome.note}" if outcome.note else ""):
         if text:
             paragraph(console, text)

@@ -74,23 +74,23 @@ class Study:
 
     def variant(self, label: str) -> Variant:
         """Raises UnknownName."""
-        found = {variant.label: variant for variant in self.variants}
-        if label not in found:
-            raise UnknownName(f"variant of {self.file}", label, found)
-        return found[label]
+        by_label = {variant.label: variant for variant in self.variants}
+        if label not in by_label:
+            raise UnknownName(f"variant of {self.file}", label, by_label)
+        return by_label[label]
 
 
 def parse(table: Mapping[str, Any], name: str, place: str) -> Study:
     """A study from what TOML read; ``place`` names it in messages. Methods and settings are not looked at here.
 
     Raises UnknownName (a key that there is not) or InvalidSetting."""
-    _known(table, (*_STUDY_TEXTS, "settings", "variant"), place)
+    _check_keys(table, (*_STUDY_TEXTS, "settings", "variant"), place)
     tables = take(table, "variant", list, place, [])
     if not tables:
         raise InvalidSetting(f"{place}: got no variant, expected at least one [[variant]] with label and method.")
     variants = tuple(_variant(one, number, place) for number, one in enumerate(tables, start=1))
-    for what in ("label", "folder"):
-        _distinct([getattr(variant, what) for variant in variants], what, place)
+    for key in ("label", "folder"):
+        _distinct([getattr(variant, key) for variant in variants], key, place)
     texts = {"title": name, "full": variants[0].label, **_texts(table, _STUDY_TEXTS, place)}
     study = Study(name, place, variants=variants, settings=flatten(take(table, "settings", dict, place, {})), **texts)
     if study.metric not in METRICS:
@@ -104,9 +104,9 @@ def parse(table: Mapping[str, Any], name: str, place: str) -> Study:
 def _variant(table: object, number: int, place: str) -> Variant:
     if not isinstance(table, Mapping):
         raise InvalidSetting(f"{place}: got variant {table!r}, expected a table: [[variant]] with label and method.")
-    said = table.get("label")
-    where = f"{place}, variant {said!r}" if isinstance(said, str) else f"{place}, variant {number}"
-    _known(table, (*_VARIANT_TEXTS, "settings", "needs", "at", "shift", "paper"), where)
+    name = table.get("label")
+    where = f"{place}, variant {name!r}" if isinstance(name, str) else f"{place}, variant {number}"
+    _check_keys(table, (*_VARIANT_TEXTS, "settings", "needs", "at", "shift", "paper"), where)
     for key in ("label", "method"):
         take(table, key, str, where)
     needs = take(table, "needs", dict, where, {})
@@ -156,14 +156,14 @@ def take(table: Mapping[str, Any], key: str, kind: type[T], where: str, default:
     return value
 
 
-def _known(table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+def _check_keys(table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
     for key in table:
         if key not in keys:
             raise UnknownName(f"key (in {where})", key, keys)
 
 
-def _distinct(names: Sequence[str], what: str, place: str) -> None:
+def _distinct(names: Sequence[str], key: str, place: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            told = f"the label {name!r} twice" if what == "label" else f"two labels that name the same folder, {name!r}"
-            raise InvalidSetting(f"{place}: got {told}; expected labels that differ in a letter or digit.")
+            clash = f"the label {name!r} twice" if key == "label" else f"two labels that name the same folder, {name!r}"
+            raise InvalidSetting(f"{place}: got {clash}; expected labels that differ in a letter or digit.")

@@ -27,9 +27,9 @@ NAMES = {
 # --- ablations -----------------------------------------------------------------------------------------------------------
 
 
-def save_csv(found: Table, path: Path) -> None:
+def save_csv(table: Table, path: Path) -> None:
     """One line a variant: all that the table says of it, intervals as ``_low`` and ``_high``."""
-    write_csv([_flat(variant) for variant in found.variants], path)
+    write_csv([_flat(variant) for variant in table.variants], path)
 
 
 def _flat(variant: Line) -> dict[str, Any]:
@@ -43,11 +43,11 @@ def _flat(variant: Line) -> dict[str, Any]:
     return line | flat(variant.groups) | {f"paper_{one.dataset}_{one.metric}": one.value for one in variant.paper}
 
 
-def ablation(found: Table) -> table_form.Table:
+def ablation(table: Table) -> table_form.Table:
     """A row a variant, under headings of their groups. A paper's figures have columns of their own where there is room."""
-    name = NAMES[found.metric]
+    name = NAMES[table.metric]
     columns = [Column("")]
-    columns += [Column(f"{NAMES[one]} (95%)", SHARE, NAMES[one], below=one == found.metric) for one in METRICS]
+    columns += [Column(f"{NAMES[one]} (95%)", SHARE, NAMES[one], below=one == table.metric) for one in METRICS]
     columns += [
         Column("searched", SHARE, "retr."),
         Column("searches", NUMBER, "srch"),
@@ -58,19 +58,19 @@ def ablation(found: Table) -> table_form.Table:
         Column("p", CHANCE, terminal=False),
         Column("p, Holm", CHANCE, "p"),
     ]
-    columns += [Column(f"paper: {dataset} {NAMES[metric]}", terminal=False) for dataset, metric in found.papers]
+    columns += [Column(f"paper: {dataset} {NAMES[metric]}", terminal=False) for dataset, metric in table.papers]
     rows = []
-    for group in dict.fromkeys(variant.group for variant in found.variants):
+    for group in dict.fromkeys(variant.group for variant in table.variants):
         rows += [Row((group,), "italic")] if group else []
-        rows += [_row(found, variant) for variant in found.variants if variant.group == group]
-    others = [NAMES[metric] for metric in METRICS if metric != found.metric]
+        rows += [_row(table, variant) for variant in table.variants if variant.group == group]
+    others = [NAMES[metric] for metric in METRICS if metric != table.metric]
     return table_form.Table(columns, rows, spare=(*others, "calls", "srch", "tok.", "p"))
 
 
-def _row(found: Table, variant: Line) -> Row:
-    means, test = variant.means, (variant.difference or {}).get(found.metric)
+def _row(table: Table, variant: Line) -> Row:
+    means, test = variant.means, (variant.difference or {}).get(table.metric)
     known = {(one.dataset, one.metric): f"{one.value:.1f}" if one.value > 1 else share(one.value) for one in variant.paper}
-    papers = [known.get(column, "") for column in found.papers]
+    papers = [known.get(column, "") for column in table.papers]
     return Row(
         (
             Value(variant.label, note=f"({' '.join(figure or '/' for figure in papers)})" if variant.paper else ""),
@@ -79,40 +79,40 @@ def _row(found: Table, variant: Line) -> Row:
             *((Value(test.difference, test.interval), test.p, test.p_holm) if test else ("", "", "")),
             *papers,
         ),
-        "bold" if variant.label == found.full else "",
+        "bold" if variant.label == table.full else "",
     )
 
 
-def markdown(found: Table) -> list[str]:
+def markdown(table: Table) -> list[str]:
     """The table in lines: heading, a row a variant, what was left out and the study's note."""
-    said = [f"Left out: {' '.join(one.label.split())} ({' '.join(one.reason.split())})." for one in found.left_out]
-    after = [line for one in (*said, found.note) if one for line in ("", one)]
-    head = f"{_titled(found)}: {counted(found.questions, 'question')} of `{found.dataset}`."
-    return [head, "", *ablation(found).markdown(), *after]
+    left_out = [f"Left out: {' '.join(one.label.split())} ({' '.join(one.reason.split())})." for one in table.left_out]
+    after = [line for one in (*left_out, table.note) if one for line in ("", one)]
+    head = f"{_titled(table)}: {counted(table.questions, 'question')} of `{table.dataset}`."
+    return [head, "", *ablation(table).markdown(), *after]
 
 
-def _titled(found: Table) -> str:
-    return f"{found.title} ({found.source})" if found.source else found.title
+def _titled(table: Table) -> str:
+    return f"{table.title} ({table.source})" if table.source else table.title
 
 
-def show(console: Console, found: Table) -> None:
+def show(console: Console, table: Table) -> None:
     """A row a variant, intervals below, then what was left out, the study's note, and warnings."""
-    paragraph(console, _titled(found), style="bold")
+    paragraph(console, _titled(table), style="bold")
     paragraph(
         console,
-        f"{found.dataset}, {counted(found.questions, 'question')}: means per question, 95% intervals below; retr.: share of "
-        f"questions with a search; tok.: tokens; diff.: {NAMES[found.metric]} less that of {found.full}; p: paired test, "
+        f"{table.dataset}, {counted(table.questions, 'question')}: means per question, 95% intervals below; retr.: share of "
+        f"questions with a search; tok.: tokens; diff.: {NAMES[table.metric]} less that of {table.full}; p: paired test, "
         "corrected for all rows (Holm)",
     )
-    if found.papers:
-        what = ", ".join(f"{dataset} {NAMES[metric]}" for dataset, metric in found.papers)
-        paragraph(console, f"in brackets: the paper's {what}, with another model, for orientation only")
-    ablation(found).show(console)
-    for one in found.left_out:
+    if table.papers:
+        figures = ", ".join(f"{dataset} {NAMES[metric]}" for dataset, metric in table.papers)
+        paragraph(console, f"in brackets: the paper's {figures}, with another model, for orientation only")
+    ablation(table).show(console)
+    for one in table.left_out:
         paragraph(console, f"left out: {one.label} {one.reason}")
-    if found.note:
-        paragraph(console, f"note: {found.note}")
-    for warning in found.warnings:
+    if table.note:
+        paragraph(console, f"note: {table.note}")
+    for warning in table.warnings:
         paragraph(console, f"warning: {warning}", style="yellow")
 
 
@@ -145,7 +145,7 @@ def outcome(one: OnData) -> table_form.Table:
 def _three(cell: Cell) -> tuple[Value, Value, str]:
     """The paper's figure, with the interval of the difference as its note; ours; that interval by itself."""
     less = ""
-    if found := cell.difference:
-        less = SIGNED.plain(found) if cell.metric in SHARES else f"{found.low:+.1f} to {found.high:+.1f}"
+    if test := cell.difference:
+        less = SIGNED.plain(test) if cell.metric in SHARES else f"{test.low:+.1f} to {test.high:+.1f}"
     paper = "" if cell.paper is None else cell.paper
     return Value(paper, note=less), Value(cell.ours, cell.interval), less

@@ -39,29 +39,29 @@ class PlannedStudy:
 
 def plan_study(
     study: Study,
-    given: Request,
+    request: Request,
     only: Sequence[str] = (),
     calibrations: Sequence[Calibration] = (),
     chosen_later: Collection[str] = (),
 ) -> PlannedStudy:
-    """What is to be run of a study. Model, index and graph of ``given`` win over the study's, not over a variant's; its methods
-    do not count. ``only`` are labels, beside which the full method is always run; ``chosen_later`` those of variants whose
-    threshold is yet to be chosen.
+    """What is to be run of a study. Model, index and graph of ``request`` win over the study's, not over a variant's; its
+    methods do not count. ``only`` are labels, beside which the full method is always run; ``chosen_later`` those of variants
+    whose threshold is yet to be chosen.
 
     Raises UnknownName or InvalidSetting for methods, settings and labels, naming the study and the variant, and for a
     calibration that is for none of them.
     """
-    study = replace(study, variants=tuple(_named(study, variant) for variant in study.variants))
+    study = replace(study, variants=tuple(_with_method_name(study, variant) for variant in study.variants))
     chosen = {study.variant(label).label for label in only}
-    wanted = [one for one in study.variants if not only or one.label in chosen or one.label == study.full]
-    common = {key: Given(value, study.file) for key, value in study.settings.items()} | dict(given.settings.given)
+    variants = [one for one in study.variants if not only or one.label in chosen or one.label == study.full]
+    common = {key: Given(value, study.file) for key, value in study.settings.items()} | dict(request.settings.given)
     _check_common(study, common)
     plans, left_out = {}, {}
-    for variant in wanted:
+    for variant in variants:
         settings = _merged(study, variant, common)
         reason = _lacks(variant, settings)
         if not reason:
-            plan = _planned(study, variant, replace(given, settings=settings), calibrations)
+            plan = _planned(study, variant, replace(request, settings=settings), calibrations)
             reason = "" if variant.label in chosen_later else _lacks_threshold(plan)
         if reason:
             left_out[variant.label] = reason
@@ -78,11 +78,11 @@ def plan_study(
     for label in chosen & left_out.keys():
         raise InvalidSetting(f"<--only {label!r}>: it {left_out[label]}.")
     if not only:
-        _check_heard(study, given.settings)
+        _check_reached(study, request.settings)
     return PlannedStudy(study, plans, left_out)
 
 
-def _named(study: Study, variant: Variant) -> Variant:
+def _with_method_name(study: Study, variant: Variant) -> Variant:
     """With the name of its method, which may be given as ``module:function``."""
     from gnothi import methods
 
@@ -115,19 +115,19 @@ def _merged(study: Study, variant: Variant, common: Mapping[str, Given]) -> Sett
 def _lacks(variant: Variant, settings: Settings) -> str:
     """Why a variant cannot be run, where it cannot."""
     for key, how in variant.needs.items():
-        given = settings.given.get(f"{variant.method}.{key}") or settings.given.get(key)
-        if given is None or config.as_text(given.value) == "none":
+        value = settings.given.get(f"{variant.method}.{key}") or settings.given.get(key)
+        if value is None or config.as_text(value.value) == "none":
             return f"needs --set {variant.method}.{key}=...: {how.strip().rstrip('.')}"
     return ""
 
 
-def _planned(study: Study, variant: Variant, given: Request, calibrations: Sequence[Calibration]) -> Plan:
+def _planned(study: Study, variant: Variant, common: Request, calibrations: Sequence[Calibration]) -> Plan:
     request = replace(
-        given,
+        common,
         methods=(variant.method,),
-        model=variant.model or given.model or study.model or LAB,
-        index=variant.index or given.index or study.index,
-        graph=variant.graph or given.graph or study.graph,
+        model=variant.model or common.model or study.model or LAB,
+        index=variant.index or common.index or study.index,
+        graph=variant.graph or common.graph or study.graph,
     )
     with _naming(study, variant):
         plan = resolve(request)
@@ -190,11 +190,11 @@ def _section(key: str) -> str:
     return section if dot and section != SECTION else ""
 
 
-def _check_heard(study: Study, given: Settings) -> None:
+def _check_reached(study: Study, settings: Settings) -> None:
     """What ``--set`` says must reach a variant. Raises InvalidSetting where each that has the setting sets it itself."""
     from gnothi import methods
 
-    for key, one in given.given.items():
+    for key, one in settings.given.items():
         if _section(key) in _RESOURCES or not one.source.startswith("--set"):
             continue
         plain = key.partition(".")[2] if _section(key) in methods.names() else key

@@ -1,4 +1,4 @@
-"""A recipe carried out: what is lacking is told first, then things are learnt, then every row is run on every data set."""
+"""A recipe carried out: what is lacking is reported first, then things are learnt, then every row is run on every data set."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def outlook(job: Job) -> Outlook:
     """Without a folder of data of all that it needs, as if nothing was there. Opens no model and writes nothing. Raises as
     ``parts`` and ``plan_study``."""
     anywhere = job.data is None and not job.rehearse and bool(job.recipe.data)
-    found = parts(replace(job, data=Path("FOLDER")) if anywhere else job)
-    planned = _planned(job, found)
-    needed = tuple(needs(job, planned, found))
+    job_parts = parts(replace(job, data=Path("FOLDER")) if anywhere else job)
+    planned = _planned(job, job_parts)
+    needed = tuple(needs(job, planned, job_parts))
     if anywhere:
         needed = tuple(replace(one, lacking=(), here=False) for one in needed if one.home)
     elif not any(need.lacking for need in needed):
-        counted = {part.name: len(part.asked().questions) for part in found}
-        return Outlook(needed, estimate(found, planned, counted), counted)
-    return Outlook(needed, estimate(found, planned, None) if job.recipe.data and not job.rehearse else None, {})
+        counted = {part.name: len(part.sampled_questions().questions) for part in job_parts}
+        return Outlook(needed, estimate(job_parts, planned, counted), counted)
+    return Outlook(needed, estimate(job_parts, planned, None) if job.recipe.data and not job.rehearse else None, {})
 
 
 def check(job: Job) -> list[PlannedStudy]:
@@ -66,9 +66,9 @@ def check(job: Job) -> list[PlannedStudy]:
     return [*_planned(job, parts(job)).values()]
 
 
-def _planned(job: Job, found: list[Part]) -> dict[str, PlannedStudy]:
+def _planned(job: Job, job_parts: list[Part]) -> dict[str, PlannedStudy]:
     later = {label for label, row in job.recipe.rows.items() if row.calibrate}
-    return {part.name: plan_study(part.study, part.request, part.only, job.calibrations, later) for part in found}
+    return {part.name: plan_study(part.study, part.request, part.only, job.calibrations, later) for part in job_parts}
 
 
 def carry_out(job: Job, watch: Watch = SILENT, budget: Budget | None = None) -> Outcome:
@@ -79,36 +79,36 @@ def carry_out(job: Job, watch: Watch = SILENT, budget: Budget | None = None) -> 
 def table_of(job: Job, watch: Watch = SILENT, budget: Budget | None = None) -> Table:
     """The table of a recipe without data sets of its own. The same call goes on with what is unfinished. Raises InvalidInput
     where something is lacking, and what learning and running raise."""
-    (found,) = _run(job, watch, budget)[1]
-    return found
+    (table,) = _run(job, watch, budget)[1]
+    return table
 
 
 def _run(job: Job, watch: Watch, budget: Budget | None) -> tuple[list[Part], list[Table], list[list[list[Row]]]]:
-    found = parts(job)
-    plans = _planned(job, found)
-    if lacking := [need for need in needs(job, plans, found) if need.lacking]:
-        raise InvalidInput(f"{job.recipe.name}: " + " ".join(_told(need) for need in lacking))
-    planned, asked = [*plans.values()], [part.asked() for part in found]
-    for line in dict.fromkeys(told for one in planned for plan in one.plans.values() for told in plan.notes):
+    job_parts = parts(job)
+    plans = _planned(job, job_parts)
+    if lacking := [need for need in needs(job, plans, job_parts) if need.lacking]:
+        raise InvalidInput(f"{job.recipe.name}: " + " ".join(_instruction(need) for need in lacking))
+    planned, questions = [*plans.values()], [part.sampled_questions() for part in job_parts]
+    for line in dict.fromkeys(message for one in planned for plan in one.plans.values() for message in plan.notes):
         watch.tell(line)
     if job.recipe.data:
-        learning.build(found, watch)
+        learning.build(job_parts, watch)
         done = set()
-        for part in found:
+        for part in job_parts:
             for training in part.trainings:
                 if (folder := part.learnt(training)) not in done:
                     learning.learn(part, training, watch)
                     done.add(folder)
-        planned = [learning.calibrate(part, one, watch) for part, one in zip(found, check(job), strict=True)]
+        planned = [learning.calibrate(part, one, watch) for part, one in zip(job_parts, check(job), strict=True)]
         if job.recipe.pairs is not None:
-            asked = [learning.pairs(part, one, watch, budget) for part, one in zip(found, asked, strict=True)]
-            planned = [learning.judging(one, own) for one, own in zip(planned, asked, strict=True)]
+            questions = [learning.pairs(part, one, watch, budget) for part, one in zip(job_parts, questions, strict=True)]
+            planned = [learning.judging(one, own) for one, own in zip(planned, questions, strict=True)]
         watch.tell("step: rows")
-    return found, *_answered(found, planned, asked, watch, budget)
+    return job_parts, *_answered(job_parts, planned, questions, watch, budget)
 
 
 def _answered(
-    found: list[Part], planned: list[PlannedStudy], asked: list[QuestionSet], watch: Watch, budget: Budget | None
+    job_parts: list[Part], planned: list[PlannedStudy], questions_of: list[QuestionSet], watch: Watch, budget: Budget | None
 ) -> tuple[list[Table], list[list[list[Row]]]]:
     """All rows of all data sets at once, so that each model is opened once. What does not fit the folders is refused before
     the first question."""
@@ -126,7 +126,7 @@ def _answered(
                 for place, row in enumerate(one.study.variants, start=1)
                 if row.label in one.plans
             ]
-            for part, one, questions in zip(found, planned, asked, strict=True)
+            for part, one, questions in zip(job_parts, planned, questions_of, strict=True)
         ]
         rows = iter(asyncio.run(execute([one for own in runs for one in own], watch, budget=budget)))
         answers = [[next(rows) for _ in own] for own in runs]
@@ -141,6 +141,6 @@ def _table(planned: PlannedStudy, runs: list[Run], answers: list[list[Row]]) -> 
     return document(planned.study, model, plan.questions.dataset, rows, summaries, folders, planned.left_out)
 
 
-def _told(need: Need) -> str:
+def _instruction(need: Need) -> str:
     where = f" from {need.home}" if need.home else ""
     return f"{need.title}: there is no {', '.join(need.lacking)}. Get it{where}: {need.get.rstrip('.')}."

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.errors import MALFORMED, GnothiError, IndexUnavailable, InvalidSetting
-from gnothi.files import meant, regular
+from gnothi.files import nearest, regular
 from gnothi.retrieval.analysis import FORMAT_VERSION, Fields, as_fields
 from gnothi.retrieval.languages import DEFAULT, named
 from gnothi.retrieval.stores import Damaged
@@ -195,7 +195,7 @@ def _absent(path: Path, kind: Kind) -> str:
         problem, source = f"{path} is a file, expected the folder of {kind.title}", str(path)
     else:
         problem = f"{path} is not {kind.title} of Gnothi: it has no {FILE}"
-    near = "" if path.exists() else meant(path)
+    near = "" if path.exists() else nearest(path)
     return f"{problem}. {near}Build one with `{kind.build.format(source, out)}`."
 
 

@@ -15,7 +15,7 @@ import tantivy
 
 from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.files import utf8
-from gnothi.locks import whose
+from gnothi.locks import holder
 from gnothi.retrieval import analysis, stores
 from gnothi.retrieval.folder import disk_errors, prepare, read_begun, read_manifest, write_begun, write_manifest
 from gnothi.types import Passage, encodable
@@ -150,7 +150,7 @@ class IndexWriter:
             raise IndexUnavailable(
                 f"the index {self.path} is being written by another process: an index has one writer at a time, and any number "
                 "of readers. Wait until the other build or delete has ended, then run this again."
-                f"{whose(Path(self.path) / '.tantivy-writer.lock')}"
+                f"{holder(Path(self.path) / '.tantivy-writer.lock')}"
             ) from None
 
     @property

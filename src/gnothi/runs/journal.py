@@ -16,7 +16,7 @@ from typing import Any
 
 from gnothi.config import flatten, to_toml
 from gnothi.errors import InvalidInput, InvalidSetting
-from gnothi.files import TOML_ERRORS, meant, regular
+from gnothi.files import TOML_ERRORS, nearest, regular
 from gnothi.locks import hold
 from gnothi.runs.rows import jsonable
 
@@ -151,7 +151,7 @@ def read_config(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         if not path.exists():
             raise InvalidInput(
-                f"there is no folder {path}. {meant(path)}Expected one written by `gnothi eval --out`."
+                f"there is no folder {path}. {nearest(path)}Expected one written by `gnothi eval --out`."
             ) from None
         raise InvalidInput(
             f"{path} is not a run: it holds no {CONFIG}. Expected a folder written by `gnothi eval --out`."

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gnothi.serving import logs
 from gnothi.serving.context import Context
-from gnothi.serving.failures import LEFT, Left, Refusal, refusal
+from gnothi.serving.failures import CLIENT_CLOSED, ClientLeft, Refusal, refusal
 from gnothi.serving.keys import Account
 
 OPEN = ("/healthz", "/readyz", "/passages/", "/runs/", "/static/")
@@ -20,7 +20,7 @@ _HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer
 
 
 class Access:
-    """The outermost part of the server. Whatever goes wrong inside ends here, so that nothing of it is told or logged by
+    """The outermost part of the server. Whatever goes wrong inside ends here, so that nothing of it is sent or logged by
     others."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
@@ -46,8 +46,8 @@ class Access:
         try:
             self._admit(scope)
             await self._app(scope, receive, sending)
-        except (Left, ClientDisconnect):  # after the body, or within it
-            status = LEFT
+        except (ClientLeft, ClientDisconnect):  # after the body, or within it
+            status = CLIENT_CLOSED
         except Exception as error:  # noqa: BLE001 - see above
             failure = error
             if not status:

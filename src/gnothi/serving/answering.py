@@ -16,14 +16,14 @@ from starlette.types import Receive, Scope, Send
 from gnothi.events import Event, Listener
 from gnothi.serving import logs
 from gnothi.serving.context import Context
-from gnothi.serving.failures import Left, Refusal, refusal
+from gnothi.serving.failures import ClientLeft, Refusal, refusal
 from gnothi.serving.keys import Account
 from gnothi.serving.service import Answered
-from gnothi.serving.shown import EventLines, Telling
+from gnothi.serving.shown import EventLines, EventNarrator
 
 T = TypeVar("T")
 Work = Callable[[Sequence[Listener]], Awaitable[T]]
-"""Answers, telling the listeners what happens."""
+"""Answers a question and sends its events to the listeners."""
 ALIVE = ": alive\n\n"
 
 
@@ -32,7 +32,7 @@ async def turn(context: Context, account: Account) -> AsyncIterator[None]:
     """Inside, a question of this account may be asked: there was room, and its limits allow it. Raises Refusal."""
     account.admit()
     async with context.room.place() as waited:
-        context.metrics.took("queue", waited)
+        context.metrics.observe("queue", waited)
         try:
             yield
         finally:
@@ -41,7 +41,7 @@ async def turn(context: Context, account: Account) -> AsyncIterator[None]:
 
 
 async def whole(context: Context, request: Request, work: Work[T]) -> T:
-    """What comes of the work, in its turn and its time. Raises Refusal, TimeoutError, Left, and what the work raises."""
+    """What comes of the work, in its turn and its time. Raises Refusal, TimeoutError, ClientLeft, and what the work raises."""
     account = context.account(request)
 
     async def run() -> T:
@@ -52,18 +52,18 @@ async def whole(context: Context, request: Request, work: Work[T]) -> T:
 
 
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Its outcome; cancelled, and Left raised, where the client leaves before."""
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(receive))
+    """Its outcome; cancelled, and ClientLeft raised, where the client leaves before."""
+    task, disconnected = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise Left
+            raise ClientLeft
         return task.result()
     finally:
-        await _ended(task, gone)
+        await _ended(task, disconnected)
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -78,11 +78,11 @@ async def _ended(*tasks: asyncio.Future[Any]) -> None:
 
 
 class Form(Protocol):
-    """What a stream says, as server-sent events."""
+    """The server-sent events of a stream, in one of the formats."""
 
     def begin(self) -> Iterator[str]: ...
 
-    def told(self, told: EventLines) -> Iterator[str]: ...
+    def event(self, narrated: EventLines) -> Iterator[str]: ...
 
     def end(self, answered: Answered) -> Iterator[str]: ...
 
@@ -120,18 +120,18 @@ class _Stream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._send, self._scope = send, scope
-        working, gone = asyncio.ensure_future(self._run()), asyncio.ensure_future(_gone(receive))
+        working, disconnected = asyncio.ensure_future(self._run()), asyncio.ensure_future(_disconnected(receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._say(self._form.begin())
-            if await self._relay(gone):
+            if await self._relay(disconnected):
                 await send({"type": "http.response.body", "body": b""})
         except asyncio.CancelledError as stopped:  # the server's grace is over
             with contextlib.suppress(Exception):
                 await self._say(self._form.failed(refusal(stopped)))
             raise
         finally:
-            await _ended(working, gone)
+            await _ended(working, disconnected)
             await self._room.aclose()
 
     async def _run(self) -> None:
@@ -143,16 +143,16 @@ class _Stream(Response):
         finally:
             await self._room.aclose()
 
-    async def _relay(self, gone: asyncio.Future[None]) -> bool:
+    async def _relay(self, disconnected: asyncio.Future[None]) -> bool:
         """Whether the client stayed to the end."""
-        tell, began, first = Telling(), asyncio.get_running_loop().time(), True
+        narrate, began, first = EventNarrator(), asyncio.get_running_loop().time(), True
         while True:
             getting = asyncio.ensure_future(self._news.get())
             try:
-                waited: set[asyncio.Future[Any]] = {getting, gone}
+                waited: set[asyncio.Future[Any]] = {getting, disconnected}
                 while not getting.done():
                     await asyncio.wait(waited, timeout=self._context.settings.heartbeat, return_when=asyncio.FIRST_COMPLETED)
-                    if gone.done():
+                    if disconnected.done():
                         logs.note(self._scope, left=True)
                         return False
                     if not getting.done():
@@ -167,11 +167,11 @@ class _Stream(Response):
                 logs.note(self._scope, **logs.described(news, self._context.settings.log_content))
                 await self._say(self._form.failed(refusal(news)))
                 return True
-            if (told := tell(news)) is not None:
+            if (lines := narrate(news)) is not None:
                 if first:
                     first = False
-                    self._context.metrics.took("first_event", asyncio.get_running_loop().time() - began)
-                await self._say(self._form.told(told))
+                    self._context.metrics.observe("first_event", asyncio.get_running_loop().time() - began)
+                await self._say(self._form.event(lines))
 
     async def _say(self, texts: Iterator[str] | list[str]) -> None:
         if body := "".join(texts):

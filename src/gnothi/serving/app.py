@@ -76,8 +76,8 @@ def context_of(service: Service, settings: ServerSettings) -> Context:
         judging = Feedback(service, settings.feedback, settings.feedback_content, metrics.registry)
         closing.append(judging.close)
     links = Links(settings.link_seconds)
-    found = Context(service, settings, room, links, metrics, drifts, keys, judging, closing=closing)
-    return replace(found, tools=mcp.tools_of(found))
+    context = Context(service, settings, room, links, metrics, drifts, keys, judging, closing=closing)
+    return replace(context, tools=mcp.tools_of(context))
 
 
 def create_app(context: Context) -> Starlette:

@@ -1,4 +1,4 @@
-"""A front end puts a question and what a document says into a text of its own: here they are told apart again."""
+"""A front end puts a question and what a document says into one text: here they are separated again."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class _Section:
     inside: int
 
 
-def told_apart(text: str) -> Message:
+def separate(text: str) -> Message:
     """The question alone, and the evidence in order; where nothing shows that it is a template, the text as it came."""
     elements = _elements(text)
-    asked = [one for one in elements if one.name in templates.QUESTION_TAGS and _inner(text, one)]
+    questions = [one for one in elements if one.name in templates.QUESTION_TAGS and _inner(text, one)]
     spans = _spans(text, elements)
     attached = tuple(one for span in spans for one in span.attached)
-    if asked:
-        return Message(_inner(text, asked[-1]), attached)
+    if questions:
+        return Message(_inner(text, questions[-1]), attached)
     if attached:
         return Message(_around(text, spans), attached)
     return _labelled(text) or Message(_plain(text))
@@ -79,13 +79,13 @@ def told_apart(text: str) -> Message:
 def attached_in(text: str) -> tuple[Attached, ...]:
     """The evidence in instructions, which are left aside."""
     spans = _spans(text, _elements(text))
-    if found := tuple(one for span in spans for one in span.attached):
-        return found
+    if attached := tuple(one for span in spans for one in span.attached):
+        return attached
     first, _, rest = _first(text)
     if not templates.SPEAKS_OF_EVIDENCE.search(first):
         return ()
     label = LABELS["evidence"].search(text)
-    return _one(text[label.end() :] if label else rest)
+    return _attached(text[label.end() :] if label else rest)
 
 
 def helper(text: str) -> bool:
@@ -146,7 +146,7 @@ def _inside(text: str, called: Attached, depth: int = 0) -> Iterator[Attached]:
     names_it = any(one.name != "source" for one in within)  # <source> beside the content is the content's name
     holds = [one for one in within if one.name != "source" or one.attributes or not names_it]
     children = {
-        name: found for name, found in _children(text) if not any(one.inside <= found.start() < one.stop for one in holds)
+        name: child for name, child in _children(text) if not any(one.inside <= child.start() < one.stop for one in holds)
     }
     names = (children[name][3].strip() for name in templates.NAME_TAGS if name in children)
     cites = (children[name][3].strip() for name in templates.CITE_TAGS if name in children)
@@ -158,8 +158,8 @@ def _inside(text: str, called: Attached, depth: int = 0) -> Iterator[Attached]:
                 text[one.inside : one.stop], Attached("", own.title or called.title, own.cite or called.cite), depth + 1
             )
         return
-    for found in sorted(children.values(), key=lambda found: -found.start()):
-        text = text[: found.start()] + text[found.end() :]
+    for child in sorted(children.values(), key=lambda child: -child.start()):
+        text = text[: child.start()] + text[child.end() :]
     text = _ADVICE.sub("", text).replace("<![CDATA[", "").replace("]]>", "").strip()
     if text:
         yield replace(called, text=text)
@@ -172,8 +172,8 @@ _CHILD = re.compile(
 
 
 def _children(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    for found in _CHILD.finditer(text):
-        yield found[1].lower(), found
+    for match in _CHILD.finditer(text):
+        yield match[1].lower(), match
 
 
 def _called(attributes: dict[str, str]) -> Attached:
@@ -184,22 +184,22 @@ def _called(attributes: dict[str, str]) -> Attached:
 def _marked(text: str) -> Iterator[_Span]:
     if (fence := templates.FENCED.search(text)) and (end := text.rfind("\n```")) > fence.end():
         parts = templates.FILE.split(text[fence.end() + 1 : end])
-        found = tuple(one for name, part in zip(parts[1::2], parts[2::2], strict=True) for one in _one(part, name))
-        yield _Span(fence.start(), end + 4, found)
+        attached = tuple(one for name, part in zip(parts[1::2], parts[2::2], strict=True) for one in _attached(part, name))
+        yield _Span(fence.start(), end + 4, attached)
         return
     spans: list[_Span] = []
     for begins, ends in templates.BLOCKS:
         place = unended = 0
         while unended < _UNENDED and (begun := begins.search(text, place)):
-            told = {key: one or "" for key, one in begun.groupdict().items()}
+            groups = {key: one or "" for key, one in begun.groupdict().items()}
             closing = re.compile(
-                ends.format(**{key: re.escape(one) for key, one in told.items()}), re.IGNORECASE | re.MULTILINE
+                ends.format(**{key: re.escape(one) for key, one in groups.items()}), re.IGNORECASE | re.MULTILINE
             ).search(text, begun.end())
             if closing is None:
                 place, unended = begun.end(), unended + 1
                 continue
             place = closing.end()
-            spans.append(_Span(begun.start(), place, _one(text[begun.end() : closing.start()], told.get("name", ""))))
+            spans.append(_Span(begun.start(), place, _attached(text[begun.end() : closing.start()], groups.get("name", ""))))
     last = 0
     for span in sorted(spans, key=lambda span: span.start):
         if span.start >= last:
@@ -207,7 +207,7 @@ def _marked(text: str) -> Iterator[_Span]:
             last = span.end
 
 
-def _one(text: str, title: str = "") -> tuple[Attached, ...]:
+def _attached(text: str, title: str = "") -> tuple[Attached, ...]:
     return (Attached(text.strip(), title.strip()),) if text.strip() else ()
 
 
@@ -220,8 +220,8 @@ def _around(text: str, spans: Sequence[_Span]) -> str:
     before, after = (_COMMENT.sub("", _ADVICE.sub("", one)) for one in (text[: spans[0].start], text[spans[-1].end :]))
     for part in (after, before):
         sections = [one for one in _sections(part) if one.kind == "question"]
-        if sections and (found := _content(part, sections[-1])):
-            return found
+        if sections and (content := _content(part, sections[-1])):
+            return content
     before, after = _unadvised(_free(before)), _unadvised(_free(after))
     if not after or (before and _ASKS.search(before) and not _ASKS.search(after)):
         return before or _task(text[: spans[0].start])
@@ -232,36 +232,36 @@ def _labelled(text: str) -> Message | None:
     """By labels alone: "Context: ... Question: ...", in either order; or after an instruction that speaks of evidence."""
     sections = _sections(text)
     evidence = next((one for one in sections if one.kind == "evidence"), None)
-    asked = [one for one in sections if one.kind == "question"]
+    questions = [one for one in sections if one.kind == "question"]
     ends = next((one.start for one in reversed(sections) if one.kind == "answer" and not _content(text, one)), len(text))
     if evidence is None:
         first, place, _ = _first(text)
-        if asked and templates.SPEAKS_OF_EVIDENCE.search(first) and place < asked[-1].start:
-            found = _one(text[place : asked[-1].start])
-            question = _content(text, asked[-1])
-            return Message(question, found) if found and question else None
+        if questions and templates.SPEAKS_OF_EVIDENCE.search(first) and place < questions[-1].start:
+            attached = _attached(text[place : questions[-1].start])
+            question = _content(text, questions[-1])
+            return Message(question, attached) if attached and question else None
         return None
-    if asked and asked[0].start < evidence.start:
-        question, found = _content(text, asked[0]), _one(text[evidence.inside : ends])
-    elif asked:
-        question, found = _content(text, asked[-1]), _one(text[evidence.inside : asked[-1].start])
+    if questions and questions[0].start < evidence.start:
+        question, attached = _content(text, questions[0]), _attached(text[evidence.inside : ends])
+    elif questions:
+        question, attached = _content(text, questions[-1]), _attached(text[evidence.inside : questions[-1].start])
     else:
-        before, held = _free(text[: evidence.start]), text[evidence.inside : ends].strip()
-        parts = _PARAGRAPHS.split(held)
+        before, block = _free(text[: evidence.start]), text[evidence.inside : ends].strip()
+        parts = _PARAGRAPHS.split(block)
         if _ASKS.search(before):
-            question, found = before, _one(held)
+            question, attached = before, _attached(block)
         elif len(parts) > 1 and _ASKS.search(parts[-1]):
-            question, found = parts[-1].strip(), _one(held[: -len(parts[-1])])
+            question, attached = parts[-1].strip(), _attached(block[: -len(parts[-1])])
         else:
-            *lines, last = held.split("\n")
-            question, found = (last.strip() if _ASKS.search(last[-3:]) else ""), _one("\n".join(lines))
-    return Message(question, found) if question and found else None
+            *lines, last = block.split("\n")
+            question, attached = (last.strip() if _ASKS.search(last[-3:]) else ""), _attached("\n".join(lines))
+    return Message(question, attached) if question and attached else None
 
 
 def _sections(text: str) -> list[_Section]:
     kinds: tuple[Kind, ...] = ("evidence", "question", "answer", "other")
-    found = [_Section(kind, one.start(), one.end()) for kind in kinds for one in LABELS[kind].finditer(text)]
-    return sorted(found, key=lambda one: (one.start, one.inside))
+    sections = [_Section(kind, one.start(), one.end()) for kind in kinds for one in LABELS[kind].finditer(text)]
+    return sorted(sections, key=lambda one: (one.start, one.inside))
 
 
 def _content(text: str, section: _Section) -> str:
@@ -284,7 +284,7 @@ def _unadvised(text: str) -> str:
 
 def _task(text: str) -> str:
     """What a template says is to be done; its first section."""
-    return next((found for one in _sections(text) if (found := _content(text, one))), "")
+    return next((content for one in _sections(text) if (content := _content(text, one))), "")
 
 
 def _first(text: str) -> tuple[str, int, str]:
@@ -298,7 +298,7 @@ def _first(text: str) -> tuple[str, int, str]:
 
 def _plain(text: str) -> str:
     """Without a heading before it, as "### Task:"."""
-    heading = next((found for kind in ("other", "question") if (found := LABELS[kind].match(text.lstrip()))), None)
+    heading = next((match for kind in ("other", "question") if (match := LABELS[kind].match(text.lstrip()))), None)
     if heading is None or not heading[0].lstrip().startswith("#"):
         return text
     return text.lstrip()[heading.end() :].strip() or text

@@ -30,26 +30,26 @@ OTHERS = 256
 """Files kept for all else: models, indexes, caches, servers that are asked; at least half of those that may be opened."""
 _AHEAD = 16
 _REFUSED = 16
-_TOLD = 10.0
+_LOG_EVERY = 10.0
 _LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _FULL = Refusal(503, "Too many connections. Ask again in a moment.", "server_error", "overloaded", headers={"Retry-After": "2"})
 _SLOW = Refusal(408, "The request was not sent in time.", code="request_timeout")
 
 
-def allowed(wanted: int | None) -> int:
+def allowed(setting: int | None) -> int:
     """How many connections there may be at a time. Raises InvalidSetting where the system allows fewer than are wanted."""
     files = _files()
     if files is None:
-        return wanted or MOST
+        return setting or MOST
     room = max(1, files - min(OTHERS, files // 2))
-    if wanted is None:
+    if setting is None:
         return min(MOST, room)
-    if wanted > room:
+    if setting > room:
         raise InvalidSetting(
-            f"setting 'server.connections': got {wanted:,}, but this process may open {files:,} files. Expected at most "
+            f"setting 'server.connections': got {setting:,}, but this process may open {files:,} files. Expected at most "
             f"{room:,}, or a higher limit (ulimit -n)."
         )
-    return wanted
+    return setting
 
 
 def _files() -> int | None:
@@ -86,27 +86,27 @@ class Connections:
         return True
 
 
-class _Counted(socket.socket):
+class _CountedSocket(socket.socket):
     """A connection that is counted until its file is closed."""
 
     connections: Connections | None = None
 
-    def _real_close(self, *given: Any) -> None:
-        super()._real_close(*given)  # type: ignore[misc]
+    def _real_close(self, *arguments: Any) -> None:
+        super()._real_close(*arguments)  # type: ignore[misc]
         if self.connections is not None:
             self.connections.open -= 1
             self.connections = None
 
 
 class Door(socket.socket):
-    """Listens. ``accept`` gives a connection where there is room or somebody makes it; others are told so and closed."""
+    """Listens. ``accept`` gives a connection where there is room or somebody makes it; others are refused and closed."""
 
     def __init__(self, family: int, connections: Connections) -> None:
         super().__init__(family)
         self.connections = connections
         self._refused: deque[socket.socket] = deque()
         self._spare: int | None = os.open(os.devnull, os.O_RDONLY)
-        self._told = -_TOLD
+        self._logged = -_LOG_EVERY
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Raises BlockingIOError where nobody waits, or all who do were refused."""
@@ -115,7 +115,7 @@ class Door(socket.socket):
             raise BlockingIOError(errno.EAGAIN, "soon")
         while True:
             try:
-                found, address = self._next()
+                connection, address = self._next()
             except OSError as error:
                 if error.errno not in _LACKING:
                     raise
@@ -123,15 +123,15 @@ class Door(socket.socket):
                 continue
             if room.open < room.most or room.make_room():
                 room.open += 1
-                found.connections = room
-                return found, address
-            self._refuse(found)
+                connection.connections = room
+                return connection, address
+            self._refuse(connection)
 
-    def _next(self) -> tuple[_Counted, Any]:
+    def _next(self) -> tuple[_CountedSocket, Any]:
         descriptor, address = self._accept()  # type: ignore[attr-defined]
-        found = _Counted(self.family, self.type, self.proto, fileno=descriptor)
-        found.setblocking(False)
-        return found, address
+        connection = _CountedSocket(self.family, self.type, self.proto, fileno=descriptor)
+        connection.setblocking(False)
+        return connection, address
 
     def _lacking(self) -> None:
         """No file is left: by the one kept for it who comes is refused, and who waits makes room. Raises BlockingIOError."""
@@ -143,8 +143,8 @@ class Door(socket.socket):
             os.close(self._spare)
             self._spare = None
         with suppress(OSError):
-            found, _ = self._next()
-            self._refuse(found)
+            connection, _ = self._next()
+            self._refuse(connection)
             self._refused.pop().close()
         with suppress(OSError):
             self._spare = os.open(os.devnull, os.O_RDONLY)
@@ -152,17 +152,17 @@ class Door(socket.socket):
             time.sleep(0.01)  # nothing can be done but wait, and not at full speed
         raise BlockingIOError(errno.EAGAIN, "no file is left")
 
-    def _refuse(self, found: socket.socket) -> None:
+    def _refuse(self, connection: socket.socket) -> None:
         """What it sent is read, and it is kept for a moment: closed at once, it might be reset before it reads why."""
         now = time.monotonic()
-        if now - self._told > _TOLD:
-            self._told = now
-            logs.tell("connections", logging.WARNING, open=self.connections.open, most=self.connections.most)
+        if now - self._logged > _LOG_EVERY:
+            self._logged = now
+            logs.write("connections", logging.WARNING, open=self.connections.open, most=self.connections.most)
         with suppress(OSError):
-            found.send(raw(_FULL))
-            found.shutdown(socket.SHUT_WR)
-            found.recv(65536)
-        self._refused.append(found)
+            connection.send(raw(_FULL))
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(65536)
+        self._refused.append(connection)
         if len(self._refused) > _REFUSED:
             self._refused.popleft().close()
 
@@ -178,8 +178,8 @@ class Door(socket.socket):
 class Config(uvicorn.Config):
     """uvicorn's, with the connections and how long a client may take to send a request or to read what it gets."""
 
-    def __init__(self, app: Any, connections: Connections, client_timeout: float, **given: Any) -> None:
-        super().__init__(app, http=Connection, **given)
+    def __init__(self, app: Any, connections: Connections, client_timeout: float, **options: Any) -> None:
+        super().__init__(app, http=Connection, **options)
         self.connections, self.client_timeout = connections, client_timeout
 
 
@@ -187,7 +187,7 @@ class Connection(H11Protocol):
     """One client: it has so long for a request, head and body, from connecting or the answer before, however it sends it."""
 
     config: Config
-    _heard = False
+    _received = False
     _sending: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
 
@@ -202,12 +202,12 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._heard = True
+        self._received = True
         super().data_received(data)
         self._turn()
 
     def on_response_complete(self) -> None:
-        self._heard = False
+        self._received = False
         super().on_response_complete()
         self._turn()
 
@@ -233,7 +233,7 @@ class Connection(H11Protocol):
 
     def _too_slow(self) -> None:
         answered = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
-        if self._heard and not answered:
+        if self._received and not answered:
             self.transport.write(raw(_SLOW))
         self.transport.close()
 
@@ -241,8 +241,8 @@ class Connection(H11Protocol):
 def raw(refusal: Refusal) -> bytes:
     """As it goes over the wire where no request was read."""
     body = json.dumps(refusal.as_dict()).encode()
-    kept = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
-    head = "".join(f"{name}: {value}\r\n" for name, value in {**refusal.headers, **kept}.items())
+    standard = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in {**refusal.headers, **standard}.items())
     return f"HTTP/1.1 {refusal.status} {http.HTTPStatus(refusal.status).phrase}\r\n{head}\r\n".encode() + body
 
 

@@ -68,12 +68,12 @@ async def json_object(request: Request, longest: int) -> dict[str, Any]:
     if read > longest:
         raise _too_long(longest)
     try:
-        found = json.loads(b"".join(pieces))
+        body = json.loads(b"".join(pieces))
     except (ValueError, RecursionError):
         raise Refusal(400, "The body is not valid JSON.", code="invalid_json") from None
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise Refusal(400, "The body: expected a JSON object.", code="invalid_json")
-    return found
+    return body
 
 
 def _too_long(longest: int) -> Refusal:

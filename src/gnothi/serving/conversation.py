@@ -8,7 +8,7 @@ from typing import Any
 
 from gnothi.errors import InvalidSetting
 from gnothi.retrieval.filters import Filters, as_filters
-from gnothi.serving.attachments import Attached, Message, attached_in, helper, told_apart
+from gnothi.serving.attachments import Attached, Message, attached_in, helper, separate
 from gnothi.serving.failures import Refusal
 from gnothi.serving.follow_ups import Turn
 from gnothi.types import encodable
@@ -47,8 +47,8 @@ def chat_request(body: Mapping[str, Any], longest: int) -> AnswerRequest:
     _refuse_format("response_format", body.get("response_format"))
     options = body.get("stream_options") or {}
     usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
-    found = conversation(_list(body, "messages"), "messages", longest)
-    return AnswerRequest(_model(body), found, _flag(body, "stream"), usage, filters(body))
+    read = conversation(_list(body, "messages"), "messages", longest)
+    return AnswerRequest(_model(body), read, _flag(body, "stream"), usage, filters(body))
 
 
 def response_request(body: Mapping[str, Any], longest: int) -> AnswerRequest:
@@ -64,17 +64,17 @@ def response_request(body: Mapping[str, Any], longest: int) -> AnswerRequest:
         raise _unsupported("top_logprobs", "log-probabilities of an answer that may be put together from several calls")
     text = body.get("text")
     _refuse_format("text", text.get("format") if isinstance(text, Mapping) else None)
-    given = body.get("input")
-    if isinstance(given, str):
-        given = [{"role": "user", "content": given}]
-    items = [one for one in _list({"input": given}, "input") if not isinstance(one, Mapping) or "role" in one]
+    messages = body.get("input")
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    items = [one for one in _list({"input": messages}, "input") if not isinstance(one, Mapping) or "role" in one]
     return AnswerRequest(_model(body), conversation(items, "input", longest), _flag(body, "stream"), filters=filters(body))
 
 
 def conversation(messages: Sequence[Any], name: str, longest: int) -> Conversation:
     """The last message of the user, and the user's and assistant's before it. Raises Refusal."""
     turns: list[Turn] = []
-    given: list[tuple[Attached, ...]] = []
+    instructions: list[tuple[Attached, ...]] = []
     for place, one in enumerate(messages):
         where = f"{name}[{place}]"
         if not isinstance(one, Mapping):
@@ -85,47 +85,53 @@ def conversation(messages: Sequence[Any], name: str, longest: int) -> Conversati
         if role in ("user", "assistant"):
             turns.append(Turn(role, content(one.get("content"), f"{where}.content")))
         elif role in ("system", "developer"):
-            given.append(attached_in(_texts(one.get("content"))))
+            instructions.append(attached_in(_texts(one.get("content"))))
     last = max((place for place, turn in enumerate(turns) if turn.role == "user"), default=None)
     if last is None:
         raise Refusal(400, f"{name}: expected a message of the role user with a question.", param=name)
     if helper(turns[last].text):  # it may hold the whole conversation
         return Conversation(turns[last].text.strip(), helper=True)
-    told = [told_apart(turn.text) if turn.role == "user" else Message(turn.text) for turn in turns[: last + 1]]
-    asked = question(told[last].question, name, longest)
-    history = (Turn(turn.role, one.question) for turn, one in zip(turns[:last], told, strict=False) if one.question.strip())
-    return Conversation(asked, tuple(history), attached=_each_once([told[last].attached, *given, *_uncited(told[:last])]))
+    separated = [separate(turn.text) if turn.role == "user" else Message(turn.text) for turn in turns[: last + 1]]
+    last_question = question(separated[last].question, name, longest)
+    history = (
+        Turn(turn.role, one.question) for turn, one in zip(turns[:last], separated, strict=False) if one.question.strip()
+    )
+    return Conversation(
+        last_question,
+        tuple(history),
+        attached=_each_once([separated[last].attached, *instructions, *_uncited(separated[:last])]),
+    )
 
 
 def _uncited(earlier: Sequence[Message]) -> list[tuple[Attached, ...]]:
     """What came with earlier questions, the latest first; names by which answers cite are the last one's."""
-    return [tuple(replace(one, cite="") for one in told.attached) for told in reversed(earlier)]
+    return [tuple(replace(one, cite="") for one in message.attached) for message in reversed(earlier)]
 
 
-def _each_once(given: Sequence[Sequence[Attached]]) -> tuple[Attached, ...]:
-    found: dict[str, Attached] = {}
-    for one in (one for some in given for one in some):
-        found.setdefault(one.text, one)
-    return tuple(found.values())
+def _each_once(groups: Sequence[Sequence[Attached]]) -> tuple[Attached, ...]:
+    by_text: dict[str, Attached] = {}
+    for one in (one for some in groups for one in some):
+        by_text.setdefault(one.text, one)
+    return tuple(by_text.values())
 
 
-def _texts(given: object) -> str:
+def _texts(value: object) -> str:
     """What can be read of instructions; nothing in them is refused."""
-    if isinstance(given, list):
-        given = "\n".join(one["text"] for one in given if isinstance(one, Mapping) and isinstance(one.get("text"), str))
-    return encodable(given) if isinstance(given, str) else ""
+    if isinstance(value, list):
+        value = "\n".join(one["text"] for one in value if isinstance(one, Mapping) and isinstance(one.get("text"), str))
+    return encodable(value) if isinstance(value, str) else ""
 
 
-def content(given: object, where: str) -> str:
+def content(value: object, where: str) -> str:
     """A text, or the texts of a list of parts. Raises Refusal for pictures, sound and files."""
-    if given is None:
+    if value is None:
         return ""
-    if isinstance(given, str):
-        return encodable(given)
-    if not isinstance(given, list):
+    if isinstance(value, str):
+        return encodable(value)
+    if not isinstance(value, list):
         raise Refusal(400, f"{where}: expected a text or a list of parts.", param=where)
     texts = []
-    for place, part in enumerate(given):
+    for place, part in enumerate(value):
         kind = part.get("type") if isinstance(part, Mapping) else None
         if kind == "refusal":
             continue
@@ -140,18 +146,18 @@ def content(given: object, where: str) -> str:
     return encodable("\n".join(texts))
 
 
-def question(given: object, name: str, longest: int) -> str:
+def question(value: object, name: str, longest: int) -> str:
     """A question or query, without the space around it. Raises Refusal for a blank one and for one that is too long."""
-    if not isinstance(given, str) or not given.strip():
+    if not isinstance(value, str) or not value.strip():
         raise Refusal(400, f"{name}: expected a question that is not empty.", param=name)
-    if len(given) > longest:
+    if len(value) > longest:
         raise Refusal(
             400,
-            f"{name}: got a question of {len(given):,} characters, expected at most {longest:,}.",
+            f"{name}: got a question of {len(value):,} characters, expected at most {longest:,}.",
             code="string_above_max_length",
             param=name,
         )
-    return encodable(given.strip())
+    return encodable(value.strip())
 
 
 def filters(body: Mapping[str, Any]) -> Filters:
@@ -171,14 +177,14 @@ def _refuse(body: Mapping[str, Any]) -> None:
         raise _unsupported("tool_choice", "calls of a client's tools: leave it out, or say auto")
 
 
-def _refuse_format(name: str, given: object) -> None:
-    kind = given.get("type") if isinstance(given, Mapping) else None
+def _refuse_format(name: str, value: object) -> None:
+    kind = value.get("type") if isinstance(value, Mapping) else None
     if kind not in (None, "text"):
         raise _unsupported(name, "answers in a given form")
 
 
-def _unsupported(param: str, what: str) -> Refusal:
-    return Refusal(400, f"{param}: this server does not offer {what}.", code="unsupported_parameter", param=param)
+def _unsupported(param: str, feature: str) -> Refusal:
+    return Refusal(400, f"{param}: this server does not offer {feature}.", code="unsupported_parameter", param=param)
 
 
 def _model(body: Mapping[str, Any]) -> object:
@@ -196,5 +202,5 @@ def _flag(body: Mapping[str, Any], key: str) -> bool:
 def _list(body: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(body.get(key), list) or not body[key]:
         raise Refusal(400, f"{key}: expected a list of messages.", param=key)
-    found: list[Any] = body[key]
-    return found
+    items: list[Any] = body[key]
+    return items

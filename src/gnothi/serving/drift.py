@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Enum, Gauge
 
 from gnothi.calibration.live import Drifting, gated
 from gnothi.filtering.learned import LearnedGate
-from gnothi.serving.service import Done, Service, SetUp
+from gnothi.serving.service import Outcome, Service, SetUp
 
 STATES = ["unknown", "collecting", "steady", "drift"]
 
@@ -28,27 +28,27 @@ class Drifts:
             ("setup",),
             registry=registry,
         )
-        self._found = {name: made for name, setup in service.setups.items() if (made := _drifting(setup))}
-        for name in self._found:
-            self._tell(name)
+        self._drifting = {name: watched for name, setup in service.setups.items() if (watched := _drifting(setup))}
+        for name in self._drifting:
+            self._update(name)
         service.observers.append(self)
 
-    def __call__(self, done: Done) -> None:
-        name = done.setup.name
-        if done.kind == "ask" and done.answered is not None and name in self._found:
-            self._found[name].add(gated(done.answered.result.events))
-            self._tell(name)
+    def __call__(self, outcome: Outcome) -> None:
+        name = outcome.setup.name
+        if outcome.kind == "ask" and outcome.answered is not None and name in self._drifting:
+            self._drifting[name].add(gated(outcome.answered.result.events))
+            self._update(name)
 
     def of(self, setup: SetUp) -> dict[str, object] | None:
         """JSON-ready; None for a set-up without a calibration."""
-        found = self._found.get(setup.name)
-        return None if found is None else found.as_dict()
+        drifting = self._drifting.get(setup.name)
+        return None if drifting is None else drifting.as_dict()
 
-    def _tell(self, name: str) -> None:
-        found = self._found[name]
-        self._state.labels(name).state(found.word)
-        if found.tested is not None:
-            self._distance.labels(name).set(found.tested.distance)
+    def _update(self, name: str) -> None:
+        drifting = self._drifting[name]
+        self._state.labels(name).state(drifting.word)
+        if drifting.tested is not None:
+            self._distance.labels(name).set(drifting.tested.distance)
 
 
 def learnt(setup: SetUp) -> LearnedGate | None:

@@ -1,4 +1,4 @@
-"""What goes wrong, as OpenAI's clients expect it: a status and an error object. Nothing of paths, prompts or traces is told."""
+"""What goes wrong, as OpenAI's clients expect it: a status and an error object. Paths, prompts and traces are never sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gnothi.errors import BudgetSpent, InvalidInput, InvalidSetting, PromptTooLo
 from gnothi.naming import in_python
 
 INVALID = "invalid_request_error"
-LEFT = 499
+CLIENT_CLOSED = 499
 """What a log says of a client that left; no client sees it."""
 
 
@@ -39,7 +39,7 @@ class Refusal(Exception):
         return JSONResponse(self.as_dict(), self.status, self.headers)
 
 
-class Left(Exception):
+class ClientLeft(Exception):
     """The client has gone: nobody reads an answer any more."""
 
 
@@ -49,7 +49,7 @@ def busy(message: str, wait: float, code: str = "rate_limit_exceeded") -> Refusa
 
 
 def refusal(error: BaseException) -> Refusal:
-    """Any error. What is not the client's fault is told without its text, which may name folders, servers or contents."""
+    """Any error. What is not the client's fault is sent without its text, which may name folders, servers or contents."""
     match error:
         case Refusal():
             return error

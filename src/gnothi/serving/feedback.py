@@ -21,9 +21,9 @@ from gnothi.errors import InvalidSetting
 from gnothi.locks import hold
 from gnothi.runs.journal import Journal
 from gnothi.serving.failures import Refusal
-from gnothi.serving.service import Answered, Done, Service, SetUp
+from gnothi.serving.service import Answered, Outcome, Service, SetUp
 
-KEPT = 10_000
+MOST = 10_000
 """Answers that are remembered, the last ones."""
 
 
@@ -44,10 +44,10 @@ class Feedback:
         self._counted = Counter("gnothi_feedback", "Judgements of answers.", ("setup", "source", "judged"), registry=registry)
         service.observers.append(self)
 
-    def __call__(self, done: Done) -> None:
-        if done.kind == "ask" and done.answered is not None:
-            self._answers[done.answered.id] = self._noted(done.answered)
-            while len(self._answers) > KEPT:
+    def __call__(self, outcome: Outcome) -> None:
+        if outcome.kind == "ask" and outcome.answered is not None:
+            self._answers[outcome.answered.id] = self._noted(outcome.answered)
+            while len(self._answers) > MOST:
                 self._answers.popitem(last=False)
 
     async def judge(self, answer_id: str, right: bool) -> Judged:
@@ -75,14 +75,14 @@ class Feedback:
         noted = replace(base, answer_id=answered.id)
         if self._content:
             noted = replace(noted, question=result.question.text, answer=result.text)
-        found = gated(result.events)
-        if found is None or base.settings is None:
+        verdict = gated(result.events)
+        if verdict is None or base.settings is None:
             return replace(noted, settings=None)
         return replace(
             noted,
-            signal=found.signal,
-            score=found.score,
-            threshold=found.threshold,
+            signal=verdict.signal,
+            score=verdict.score,
+            threshold=verdict.threshold,
             trusted=trusted(result.events),
         )
 

@@ -23,7 +23,7 @@ class Turn:
     text: str
 
 
-def _shown(*turns: Turn) -> tuple[Passage, ...]:
+def _as_passages(*turns: Turn) -> tuple[Passage, ...]:
     return tuple(
         Passage(f"turn {place}", one.text[:TURN], _WHO.get(one.role, one.role)) for place, one in enumerate(turns, start=1)
     )
@@ -38,17 +38,17 @@ STANDALONE = Task(
         Demonstration(
             "And where did she grow up?",
             "Where did Odile Varr grow up?",
-            _shown(Turn("user", "Who planned the Dunmere Salt Tram?"), Turn("assistant", "Odile Varr [1]")),
+            _as_passages(Turn("user", "Who planned the Dunmere Salt Tram?"), Turn("assistant", "Odile Varr [1]")),
         ),
         Demonstration(
             "How long is it?",
             "How long is the river Ulm?",
-            _shown(Turn("user", "Which river flows through Brackwater?"), Turn("assistant", "the Ulm")),
+            _as_passages(Turn("user", "Which river flows through Brackwater?"), Turn("assistant", "the Ulm")),
         ),
         Demonstration(
             "Which metal is liquid at room temperature?",
             "Which metal is liquid at room temperature?",
-            _shown(Turn("user", "Who was born first, Tomas Reill or Agathe Sorn?"), Turn("assistant", "Agathe Sorn")),
+            _as_passages(Turn("user", "Who was born first, Tomas Reill or Agathe Sorn?"), Turn("assistant", "Agathe Sorn")),
         ),
     ),
     answer_label="Standalone question:",
@@ -64,9 +64,9 @@ async def standalone(model: LanguageModel, question: str, history: Sequence[Turn
             "This model was not taught to make a question stand alone: what was said before is not taken into account. Ask in "
             "full, or use a model that follows instructions.",
         )
-    prompt = Prompt(STANDALONE, question, _shown(*history[-TURNS:]))
-    said = await model.generate(prompt, Decoding(max_tokens=100, stop=("\n",)))
-    text = " ".join(said.text.split()) or question
+    prompt = Prompt(STANDALONE, question, _as_passages(*history[-TURNS:]))
+    reply = await model.generate(prompt, Decoding(max_tokens=100, stop=("\n",)))
+    text = " ".join(reply.text.split()) or question
     if text != question:
         events.emit(events.Rephrased(question, text))
     return text, ()

@@ -59,16 +59,16 @@ def read(file: Path) -> list[Key]:
         raise InvalidInput(f"{file} holds no keys ({error!s:.80}). Expected a file made by `gnothi keys`.") from None
 
 
-def _key(given: Mapping[str, Any]) -> Key:
+def _key(table: Mapping[str, Any]) -> Key:
     """Raises one of MALFORMED for what is no key."""
-    found = Key(**{item.name: given[item.name] for item in fields(Key) if item.name in given})
-    if not all(isinstance(one, str) for one in (found.name, found.digest, found.created, found.revoked or "")):
+    key = Key(**{item.name: table[item.name] for item in fields(Key) if item.name in table})
+    if not all(isinstance(one, str) for one in (key.name, key.digest, key.created, key.revoked or "")):
         raise ValueError("a key whose name, digest or date is no text")
-    if not _NAME.fullmatch(found.name):
-        raise ValueError(f"a key of the name {found.name!r:.80}")
-    if not all(one is None or _is_amount(one) for one in (found.per_minute, found.max_tokens, found.max_cost)):
-        raise ValueError(f"a limit of the key {found.name} is no number")
-    return found
+    if not _NAME.fullmatch(key.name):
+        raise ValueError(f"a key of the name {key.name!r:.80}")
+    if not all(one is None or _is_amount(one) for one in (key.per_minute, key.max_tokens, key.max_cost)):
+        raise ValueError(f"a limit of the key {key.name} is no number")
+    return key
 
 
 def _is_amount(one: object) -> bool:
@@ -104,10 +104,10 @@ def spent(file: Path) -> dict[str, dict[str, float]]:
     """Name of a key -> tokens and cost so far; empty where nothing was spent. Raises InvalidInput for damaged books."""
     books = _books(file)
     try:
-        found = json.loads(books.read_text(encoding="utf-8"))
-        if not all(_is_amount(amount) for one in found.values() for amount in one.values()):
+        amounts = json.loads(books.read_text(encoding="utf-8"))
+        if not all(_is_amount(amount) for one in amounts.values() for amount in one.values()):
             raise ValueError("an amount that is no number")
-        return dict(found)
+        return dict(amounts)
     except FileNotFoundError:
         return {}
     except (OSError, *MALFORMED) as error:
@@ -130,7 +130,7 @@ class Account:
     budget: Budget = field(default_factory=Budget)
     prices: Mapping[str, Prices] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
-    _left: float | None = None
+    _remaining: float | None = None
     _at: float = 0.0
 
     def admit(self) -> None:
@@ -140,11 +140,11 @@ class Account:
         if self.per_minute is None:
             return
         now, most = self.clock(), max(1.0, self.per_minute)
-        left = most if self._left is None else min(most, self._left + (now - self._at) * self.per_minute / 60)
-        self._at, self._left = now, left
-        if left < 1:
-            raise busy(f"This key may ask {self.per_minute:g} questions a minute.", (1 - left) * 60 / self.per_minute)
-        self._left = left - 1
+        remaining = most if self._remaining is None else min(most, self._remaining + (now - self._at) * self.per_minute / 60)
+        self._at, self._remaining = now, remaining
+        if remaining < 1:
+            raise busy(f"This key may ask {self.per_minute:g} questions a minute.", (1 - remaining) * 60 / self.per_minute)
+        self._remaining = remaining - 1
 
     def __call__(self, event: Event) -> None:
         """Enter a model's call into the books, as a listener. Raises BudgetSpent where it was one too many: at most what was
@@ -165,8 +165,8 @@ class Keys:
         self._file, self._prices = file, dict(prices or {})
         self._accounts: dict[str, tuple[Key, Account]] = {}
         self._stamp: tuple[int, int] | None = None
-        self._written = 0.0
-        self._seen: dict[str, float] = {}
+        self._saved_at = 0.0
+        self._saved: dict[str, float] = {}
         self._read()
         self._lock: ExitStack = hold(
             file.with_name(file.name + ".spent.lock"),
@@ -180,21 +180,21 @@ class Keys:
         scheme, _, secret = (header or "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise _denied("This server wants a key: send it as the header Authorization: Bearer KEY.")
-        wanted, found = digest(secret.strip()), None
+        hashed, match = digest(secret.strip()), None
         for key, account in self._accounts.values():  # all of them, so that the time tells nothing
-            if hmac.compare_digest(key.digest, wanted):
-                found = key, account
-        if found is None:
+            if hmac.compare_digest(key.digest, hashed):
+                match = key, account
+        if match is None:
             raise _denied("This key is not known here.")
-        if found[0].revoked:
+        if match[0].revoked:
             raise _denied("This key was revoked.")
-        return found[1]
+        return match[1]
 
     def keep(self, *, now: bool = False) -> None:
         """Write down what was spent, if it is time or ``now``."""
         books = {name: one.budget.tokens for name, (_, one) in self._accounts.items()}
-        if (now or time.monotonic() - self._written > WRITE_SECONDS) and books != self._seen:
-            self._written, self._seen = time.monotonic(), dict(books)
+        if (now or time.monotonic() - self._saved_at > WRITE_SECONDS) and books != self._saved:
+            self._saved_at, self._saved = time.monotonic(), dict(books)
             content = {
                 name: {"tokens": one.budget.tokens, "cost": one.budget.cost} for name, (_, one) in self._accounts.items()
             }
@@ -211,16 +211,16 @@ class Keys:
             stamp = (status.st_mtime_ns, status.st_ino)
             if stamp == self._stamp:
                 return
-            found, before = read(self._file), spent(self._file)
+            keys, before = read(self._file), spent(self._file)
         except (OSError, InvalidInput):
             if self._stamp is None:
                 read(self._file)
                 spent(self._file)
             return
         self._stamp = stamp
-        self._accounts = {key.name: (key, self._kept(key, before.get(key.name, {}))) for key in found}
+        self._accounts = {key.name: (key, self._account(key, before.get(key.name, {}))) for key in keys}
 
-    def _kept(self, key: Key, before: Mapping[str, float]) -> Account:
+    def _account(self, key: Key, before: Mapping[str, float]) -> Account:
         """The key's account with the limits that it has now, and what was spent before."""
         _, account = self._accounts.get(key.name, (key, None))
         if account is None:

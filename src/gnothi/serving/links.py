@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from gnothi.types import Passage
 
-KEPT = 10_000
+MOST = 10_000
 """Passages that are remembered, those that were linked last."""
 
 
@@ -30,7 +30,7 @@ class Links:
         name = hashlib.sha256(f"{passage.id}\n{passage.title}\n{passage.text}".encode()).hexdigest()[:24]
         self._passages[name] = passage
         self._passages.move_to_end(name)
-        while len(self._passages) > KEPT:
+        while len(self._passages) > MOST:
             self._passages.popitem(last=False)
         return self.signed(f"/passages/{name}")
 

@@ -14,7 +14,7 @@ from starlette.types import Scope
 
 from gnothi.errors import origin
 from gnothi.serving.failures import Refusal
-from gnothi.serving.shown import Shown
+from gnothi.serving.shown import RenderedAnswer
 
 LOG = logging.getLogger("gnothi.serving")
 NOTES = "gnothi.notes"
@@ -27,10 +27,10 @@ class Lines(logging.Handler):
     """Writes them to stderr; those of uvicorn, too."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        said = record.args if isinstance(record.args, dict) and record.name == LOG.name else {"message": record.getMessage()}
+        fields = record.args if isinstance(record.args, dict) and record.name == LOG.name else {"message": record.getMessage()}
         time = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": time, "level": record.levelname.lower(), **said}, ensure_ascii=False)
-        sys.stderr.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n")
+        line = json.dumps({"time": time, "level": record.levelname.lower(), **fields}, ensure_ascii=False)
+        sys.stderr.write(_STEERING.sub(lambda letter: f"\\u{ord(letter[0]):04x}", line) + "\n")
 
 
 def install() -> None:
@@ -41,7 +41,7 @@ def install() -> None:
         log.setLevel(level)
 
 
-def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
+def write(event: str, level: int = logging.INFO, **fields: Any) -> None:
     LOG.log(level, "%s", {"event": event, **fields})
 
 
@@ -50,15 +50,15 @@ def note(scope: Scope, **fields: Any) -> None:
     scope.setdefault(NOTES, {}).update(fields)
 
 
-def note_answer(scope: Scope, shown: Shown, content: bool) -> None:
-    full = shown.full
+def note_answer(scope: Scope, rendered: RenderedAnswer, content: bool) -> None:
+    full = rendered.full
     note(
         scope,
         id=full["id"],
         setup=full["setup"],
         retrieved=full["retrieved"],
-        prompt_tokens=shown.usage.prompt_tokens,
-        generated_tokens=shown.usage.generated_tokens,
+        prompt_tokens=rendered.usage.prompt_tokens,
+        generated_tokens=rendered.usage.generated_tokens,
         **({"question": full["question"], "answer": full["answer"]} if content else {}),
     )
 
@@ -75,7 +75,7 @@ def request(scope: Scope, status: int, seconds: float, failure: Exception | None
         fields["refused"] = failure.code or failure.kind
     elif failure is not None:
         fields |= described(failure, content)
-    tell("request", logging.ERROR if status >= 500 else logging.INFO, **fields, **scope.get(NOTES, {}))
+    write("request", logging.ERROR if status >= 500 else logging.INFO, **fields, **scope.get(NOTES, {}))
 
 
 def _route(scope: Scope) -> str:

@@ -14,9 +14,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from gnothi.calibration.verdicts import GateSummary, degenerate
 from gnothi.events import Decided, ModelCall, Searched, Usage
 from gnothi.serving.failures import Refusal, busy, refusal
-from gnothi.serving.service import Done, Service, SetUp
+from gnothi.serving.service import Outcome, Service, SetUp
 
-# Room for so many questions at a time and so many that wait. Who finds none is told at once, and when to come back.
+# Room for so many questions at a time and so many that wait. A client that finds none is refused at once.
 LONGEST = 60.0
 _MEMORY = 0.9
 
@@ -105,34 +105,34 @@ class Metrics:
             self._alarm.labels(name).set(0)
         service.observers.append(self)
 
-    def __call__(self, done: Done) -> None:
-        name = done.setup.name
+    def __call__(self, outcome: Outcome) -> None:
+        name = outcome.setup.name
         # A client that left, or a question that took too long.
-        cancelled = isinstance(done.failure, asyncio.CancelledError)
-        status = "ok" if done.failure is None else "cancelled" if cancelled else str(refusal(done.failure).status)
-        self._questions.labels(name, done.kind, status).inc()
-        usage = Usage.of(done.events)
+        cancelled = isinstance(outcome.failure, asyncio.CancelledError)
+        status = "ok" if outcome.failure is None else "cancelled" if cancelled else str(refusal(outcome.failure).status)
+        self._questions.labels(name, outcome.kind, status).inc()
+        usage = Usage.of(outcome.events)
         self._searches.labels(name).inc(usage.retrievals)
         self._tokens.labels(name, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(name, "generated").inc(usage.generated_tokens)
-        self.took("whole", done.seconds)
-        for event in done.events:
+        self.observe("whole", outcome.seconds)
+        for event in outcome.events:
             if isinstance(event, ModelCall):
-                self.took("model", event.seconds)
+                self.observe("model", event.seconds)
             elif isinstance(event, Searched):
-                self.took("search", event.seconds)
-        if done.answered is not None and done.kind == "ask":
+                self.observe("search", event.seconds)
+        if outcome.answered is not None and outcome.kind == "ask":
             self._answers.labels(name, "search" if usage.retrievals else "memory").inc()
-            decided = tuple(event for event in done.events if isinstance(event, Decided) and event.kind == "retrieve")
+            decided = tuple(event for event in outcome.events if isinstance(event, Decided) and event.kind == "retrieve")
             lately = self._lately[name]
             lately.append((not usage.retrievals, decided))
             self._trusted.labels(name).set(sum(trusted for trusted, _ in lately) / len(lately))
-            self._alarm.labels(name).set(self.alarm(done.setup) is not None)
+            self._alarm.labels(name).set(self.alarm(outcome.setup) is not None)
 
     def refused(self, code: str) -> None:
         self._refused.labels(code).inc()
 
-    def took(self, stage: str, seconds: float) -> None:
+    def observe(self, stage: str, seconds: float) -> None:
         self._seconds.labels(stage).observe(seconds)
 
     def alarm(self, setup: SetUp) -> str | None:

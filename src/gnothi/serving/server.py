@@ -23,12 +23,12 @@ from gnothi.session.plan import Plan
 class Server(uvicorn.Server):
     """First it takes no more questions and is not ready, then it stops listening; streams finish within ``grace``."""
 
-    def __init__(self, config: uvicorn.Config, context: Context, taken: Door, ready: Callable[[Server], None]) -> None:
+    def __init__(self, config: uvicorn.Config, context: Context, door: Door, ready: Callable[[Server], None]) -> None:
         super().__init__(config)
-        self._context, self._taken, self._ready = context, taken, ready
+        self._context, self._door, self._ready = context, door, ready
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().serve(sockets or [self._taken])
+        await super().serve(sockets or [self._door])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -45,7 +45,7 @@ class Server(uvicorn.Server):
 
     @property
     def connections(self) -> Connections:
-        return self._taken.connections
+        return self._door.connections
 
     @property
     def address(self) -> str:
@@ -58,9 +58,9 @@ async def serve(plans: Mapping[str, Plan], settings: ServerSettings, ready: Call
     """Serve until a signal comes; ``ready`` hears of it when questions are taken, with the address.
 
     Raises what opening raises, and ResourceUnavailable where the address cannot be had."""
-    with bound(settings) as taken:
+    with bound(settings) as door:
         async with open_service(plans, settings.follow_ups) as service:
-            server = made(context_of(service, settings), taken, lambda server: ready(service, server.address))
+            server = create_server(context_of(service, settings), door, lambda server: ready(service, server.address))
             await asyncio.sleep(0)  # asked to end meanwhile: heard here, since uvicorn would log a traceback
             await server.serve()
 
@@ -69,26 +69,26 @@ def bound(settings: ServerSettings) -> Door:
     """The address, taken before models are opened, which takes longer; nobody can connect yet. Raises ResourceUnavailable, and
     InvalidSetting for more connections than there may be."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    taken = Door(family, Connections(allowed(settings.connections)))
+    door = Door(family, Connections(allowed(settings.connections)))
     try:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind((settings.host, settings.port))
-        return taken
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind((settings.host, settings.port))
+        return door
     except OSError as error:
-        taken.close()
+        door.close()
         raise ResourceUnavailable(
             f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}. Expected an address of this "
             "machine and a port that is free: <--host ADDRESS>, <--port 8001>."
         ) from None
 
 
-def made(context: Context, taken: Door, ready: Callable[[Server], None]) -> Server:
+def create_server(context: Context, door: Door, ready: Callable[[Server], None]) -> Server:
     """The server at this address, not yet started; ``ready`` is called when it is."""
     settings = context.settings
     logs.install()
     config = Config(
         create_app(context),
-        taken.connections,
+        door.connections,
         settings.client_timeout,
         log_config=None,
         access_log=False,
@@ -96,4 +96,4 @@ def made(context: Context, taken: Door, ready: Callable[[Server], None]) -> Serv
         ws="none",
         timeout_graceful_shutdown=round(settings.grace),
     )
-    return Server(config, context, taken, ready)
+    return Server(config, context, door, ready)

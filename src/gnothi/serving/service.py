@@ -53,10 +53,10 @@ def passages(attached: Sequence[Attached]) -> dict[Passage, Attached]:
     }
 
 
-def unread(given: Sequence[Passage], searches: Sequence[Searched], method: object) -> tuple[str, ...]:
+def unread(attached: Sequence[Passage], searches: Sequence[Searched], method: object) -> tuple[str, ...]:
     """A warning where nobody looked at what came with the question."""
-    ids = {one.id for one in given}
-    if any(found.passage.id in ids for search in searches for found in search.passages):
+    ids = {one.id for one in attached}
+    if any(scored.passage.id in ids for search in searches for scored in search.passages):
         return ()
     why = "no search was thought needed" if hasattr(method, "retriever") else "this method reads no passages"
     return (f"What came with the question was not read: {why}.",)
@@ -66,9 +66,9 @@ class Handed:
     """What came with the question and what the index finds, in turns, the former first: those that fit the query best, then
     the others as they came. Lives as long as a question."""
 
-    def __init__(self, given: Sequence[Passage], index: Retriever | None) -> None:
+    def __init__(self, attached: Sequence[Passage], index: Retriever | None) -> None:
         self._index = index
-        self._given = Traced(_Ranked(given))
+        self._attached = Traced(_Ranked(attached))
 
     @property
     def name(self) -> str:
@@ -76,10 +76,10 @@ class Handed:
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         check_k(k)
-        sources = [self._given] if self._index is None else [self._given, self._index]
+        sources = [self._attached] if self._index is None else [self._attached, self._index]
         rankings = await gather(*(one.search(query, k) for one in sources))
-        found = [one.passage for place in zip_longest(*rankings) for one in place if one is not None][:k]
-        return tuple(ScoredPassage(one, 1 / place) for place, one in enumerate(found, start=1))
+        passages = [one.passage for place in zip_longest(*rankings) for one in place if one is not None][:k]
+        return tuple(ScoredPassage(one, 1 / place) for place, one in enumerate(passages, start=1))
 
     async def aclose(self) -> None:
         """The index is not this one's."""
@@ -90,16 +90,16 @@ class _Ranked:
 
     name = NAME
 
-    def __init__(self, given: Sequence[Passage]) -> None:
-        self._given = given
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._passages = passages
         self._index: BM25Index | None = None
 
     async def search(self, query: str, k: int) -> tuple[ScoredPassage, ...]:
         if self._index is None:
-            self._index = await asyncio.to_thread(BM25Index.in_memory, self._given, NAME)
+            self._index = await asyncio.to_thread(BM25Index.in_memory, self._passages, NAME)
         fit = await self._index.search(query, k)
         ids = {one.passage.id for one in fit}
-        return (*fit, *(ScoredPassage(one, 0.0) for one in self._given if one.id not in ids))[:k]
+        return (*fit, *(ScoredPassage(one, 0.0) for one in self._passages if one.id not in ids))[:k]
 
     async def aclose(self) -> None:
         """Nothing is held."""
@@ -115,10 +115,10 @@ async def reply(opened: Opened, plan: Plan, question: Question) -> Result:
     if not follows_instructions(opened.model):
         return await ask_method(plan, opened, direct, question)
     started = time.perf_counter()
-    with record() as seen:
-        said = await opened.model.generate(Prompt(PLAIN, question.text), Decoding(max_tokens=TOKENS))
-    answer = Answer(said.text.strip())
-    return Result(question, answer, direct.name, opened.model.name, None, None, time.perf_counter() - started, tuple(seen))
+    with record() as events:
+        generation = await opened.model.generate(Prompt(PLAIN, question.text), Decoding(max_tokens=TOKENS))
+    answer = Answer(generation.text.strip())
+    return Result(question, answer, direct.name, opened.model.name, None, None, time.perf_counter() - started, tuple(events))
 
 
 LOG = logging.getLogger("gnothi.serving")
@@ -153,12 +153,12 @@ class SetUp:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """``asked`` is the question as it came, ``result.question`` the one that was answered: within a conversation, that one
+    """``question`` is the question as it came, ``result.question`` the one that was answered: within a conversation, that one
     stands alone. ``warnings`` are of this answer; ``cites`` says, by a passage's id, what it is to be called in it."""
 
     id: str
     setup: SetUp
-    asked: str
+    question: str
     result: Result
     warnings: tuple[str, ...] = ()
     attached: int = 0
@@ -166,7 +166,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Outcome:
     """One question at its end, however that came: ``kind`` is ask, know, search or helper; ``failure`` is None where it was
     ``answered``, or known, or searched."""
 
@@ -189,7 +189,7 @@ class Watcher(Protocol):
 
     def __call__(self, event: Event) -> None: ...
 
-    def end(self, done: Done) -> None: ...
+    def end(self, outcome: Outcome) -> None: ...
 
 
 class Service:
@@ -199,7 +199,7 @@ class Service:
     def __init__(self, setups: Mapping[str, SetUp], follow_ups: str = "rewrite") -> None:
         self.setups = dict(setups)
         self.follow_ups = follow_ups
-        self.observers: list[Callable[[Done], object]] = []
+        self.observers: list[Callable[[Outcome], object]] = []
         self.watching: list[Callable[[str, SetUp, str], Watcher]] = []
         self.started = int(time.time())
 
@@ -213,8 +213,8 @@ class Service:
     @property
     def slots(self) -> int:
         """How many questions at a time the models gain from."""
-        told = (under_way(one.opened.model) for one in self.setups.values())
-        return min((one for one in told if one), default=CONCURRENCY)
+        slots = (under_way(one.opened.model) for one in self.setups.values())
+        return min((one for one in slots if one), default=CONCURRENCY)
 
     @property
     def prices(self) -> dict[str, Prices]:
@@ -235,32 +235,32 @@ class Service:
         """The answer with all that was decided. After a ``history``, the question is made to stand alone first, unless
         ``follow_ups`` says otherwise. What is ``attached`` is found by searches before what the index holds. Raises what the
         model and the index raise."""
-        given = passages(attached)
+        parts = passages(attached)
         opened = setup.opened.narrowed(filters)
-        if given:
-            opened = replace(opened, retriever=Handed(tuple(given), opened.retriever))
-        method = opened.method(setup.plan.methods[0]) if given or filters else setup.method
+        if parts:
+            opened = replace(opened, retriever=Handed(tuple(parts), opened.retriever))
+        method = opened.method(setup.plan.methods[0]) if parts or filters else setup.method
 
         async def work() -> Answered:
-            asked, warnings = question, tuple[str, ...]()
+            standing_alone, warnings = question, tuple[str, ...]()
             before: list[Event] = []
             if history and self.follow_ups == "rewrite":
                 with record() as before:
-                    asked, warnings = await standalone(setup.opened.model, question, history)
-            result = await ask_method(setup.plan, opened, method, Question(QUESTION_ID, asked))
+                    standing_alone, warnings = await standalone(setup.opened.model, question, history)
+            result = await ask_method(setup.plan, opened, method, Question(QUESTION_ID, standing_alone))
             result = replace(result, events=(*before, *result.events))
-            if given:
-                warnings = (*warnings, *unread(tuple(given), result.searches, method))
+            if parts:
+                warnings = (*warnings, *unread(tuple(parts), result.searches, method))
             warnings = (
                 *warnings,
                 *dict.fromkeys(
                     f"Filter: {unknown_keys(one.lacking, one.known)}." for one in result.events if isinstance(one, UnknownKeys)
                 ),
             )
-            cites = {passage.id: one.cite for passage, one in given.items() if one.cite}
+            cites = {passage.id: one.cite for passage, one in parts.items() if one.cite}
             return Answered(uuid.uuid4().hex, setup, question, result, warnings, len(attached), cites)
 
-        return await self._heard("ask", setup, question, work, listeners)
+        return await self._observed("ask", setup, question, work, listeners)
 
     async def help(self, setup: SetUp, text: str, *, listeners: Sequence[Listener] = ()) -> Answered:
         """What the model says to a prompt of a chat's front end: no gate, no search."""
@@ -269,11 +269,11 @@ class Service:
             result = await reply(setup.opened, setup.plan, Question(QUESTION_ID, text))
             return Answered(uuid.uuid4().hex, setup, text, result)
 
-        return await self._heard("helper", setup, text, work, listeners)
+        return await self._observed("helper", setup, text, work, listeners)
 
     async def know(self, setup: SetUp, question: str, *, listeners: Sequence[Listener] = ()) -> Knowledge:
         """Whether the model knows this; nothing is searched. Raises InvalidSetting for a method without a gate."""
-        return await self._heard(
+        return await self._observed(
             "know", setup, question, lambda: know(setup.plan, setup.opened, Question(QUESTION_ID, question)), listeners
         )
 
@@ -286,19 +286,19 @@ class Service:
         if retriever is None:
             raise InvalidSetting(f"model {setup.id!r} has no index to search in. Name a model that has one.")
         among = filtered(retriever, filters)
-        return await self._heard("search", setup, query, lambda: among.search(query, k), listeners)
+        return await self._observed("search", setup, query, lambda: among.search(query, k), listeners)
 
-    async def _heard(
+    async def _observed(
         self, kind: str, setup: SetUp, text: str, work: Callable[[], Awaitable[T]], listeners: Sequence[Listener]
     ) -> T:
-        seen: list[Event] = []
+        events: list[Event] = []
         watchers = [begin(kind, setup, text) for begin in self.watching]
         started = time.perf_counter()
         answered: Answered | None = None
         failure: BaseException | None = None
         try:
             with ExitStack() as stack:
-                everyone: tuple[Listener, ...] = (seen.append, *watchers, *listeners)
+                everyone: tuple[Listener, ...] = (events.append, *watchers, *listeners)
                 calm = stack.enter_context(hurried())
 
                 def decided(event: Event) -> None:
@@ -308,18 +308,18 @@ class Service:
                 for listener in (*everyone, decided):
                     stack.enter_context(listen(listener))
                 stack.enter_context(question_scope(setup.plan.execution.seed, QUESTION_ID))
-                found = await work()
-            if isinstance(found, Answered):
-                answered = found
-            return found
+                result = await work()
+            if isinstance(result, Answered):
+                answered = result
+            return result
         except BaseException as error:
             failure = error
             raise
         finally:
-            done = Done(kind, setup, time.perf_counter() - started, tuple(seen), answered, failure)
+            outcome = Outcome(kind, setup, time.perf_counter() - started, tuple(events), answered, failure)
             for hear in (*self.observers, *(watcher.end for watcher in watchers)):
                 try:
-                    hear(done)
+                    hear(outcome)
                 except Exception as error:  # noqa: BLE001 - an answer is not lost because somebody could not note it
                     LOG.error("an observer failed: %s", type(error).__name__)
 
@@ -336,18 +336,18 @@ async def open_service(plans: Mapping[str, Plan], follow_ups: str = "rewrite") -
         sets: list[tuple[Plan, Opened]] = []
         setups: dict[str, SetUp] = {}
         for name, plan in plans.items():
-            found = next((one for other, one in sets if _alike(plan, other)), None)
-            if found is None:
+            resources = next((one for other, one in sets if _alike(plan, other)), None)
+            if resources is None:
                 together = [other for other in plans.values() if _alike(plan, other)]
                 named = {spec: one for other in together for spec, one in other.models.items()}
                 shared: dict[Any, Any] = {
                     (LanguageModel, spec): _shared(models, stack, spec, settings) for spec, settings in named.items()
                 }
-                found = await stack.enter_async_context(opened(together, shared))
-                sets.append((plan, found))
-            doubt = uncalibrated(plan, found)
+                resources = await stack.enter_async_context(opened(together, shared))
+                sets.append((plan, resources))
+            doubt = uncalibrated(plan, resources)
             setups[name] = SetUp(
-                name, plan, found, found.method(plan.methods[0]), (*plan.warnings, *([doubt] if doubt else ()))
+                name, plan, resources, resources.method(plan.methods[0]), (*plan.warnings, *([doubt] if doubt else ()))
             )
         yield Service(setups, follow_ups)
 
@@ -359,8 +359,8 @@ def _alike(one: Plan, other: Plan) -> bool:
 
 
 def _shared(models: list[tuple[str, Any, LanguageModel]], stack: AsyncExitStack, spec: str, settings: Any) -> LanguageModel:
-    for name, given, model in models:
-        if (name, given) == (spec, settings):
+    for name, used, model in models:
+        if (name, used) == (spec, settings):
             return model
     model = specs.open_model(spec, settings)
     stack.push_async_callback(model.aclose)

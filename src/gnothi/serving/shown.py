@@ -1,4 +1,4 @@
-"""An answer as clients read it: the text with [n] behind it, what that stands for, decisions in words, and all of it."""
+"""An answer as clients read it: its text with marks such as [1], the passages, the decisions in words, and the whole."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RenderedAnswer:
     """``full`` is what the key ``gnothi`` holds; ``sources`` are the passages that were kept."""
 
     text: str
@@ -46,7 +46,7 @@ class Shown:
         return [{"title": one["title"], "url": one["url"], "snippet": one["text"]} for one in self.sources]
 
 
-def shown(answered: Answered, link: Link) -> Shown:
+def render(answered: Answered, link: Link) -> RenderedAnswer:
     result = answered.result
     sources = tuple(_source(one, link(one)) for one in result.evidence)
     text, marks = result.text or NOTHING, []
@@ -56,12 +56,12 @@ def shown(answered: Answered, link: Link) -> Shown:
             text += mark
             marks.append(Mark(start, len(text), source["cited"], source["url"]))
     usage = result.cost
-    told = result.as_dict()
+    record = result.as_dict()
     full = {
         "id": answered.id,
         "setup": answered.setup.name,
         "method": result.method,
-        "asked": answered.asked,
+        "asked": answered.question,
         "question": result.question.text,
         "answer": result.text,
         "rationale": result.rationale,
@@ -71,12 +71,12 @@ def shown(answered: Answered, link: Link) -> Shown:
         "retrieved": usage.retrievals > 0,
         "found_nothing": result.found_nothing,
         "sources": list(sources),
-        "decisions": told["decisions"],
-        "searches": told["searches"],
+        "decisions": record["decisions"],
+        "searches": record["searches"],
         "usage": asdict(usage) | {"seconds": result.seconds},
         "warnings": warnings(answered),
     }
-    return Shown(text, tuple(marks), reasoning(result.events), sources, usage, jsonable(full))
+    return RenderedAnswer(text, tuple(marks), reasoning(result.events), sources, usage, jsonable(full))
 
 
 def warnings(answered: Answered) -> list[str]:
@@ -108,9 +108,9 @@ def _called(evidence: Sequence[Passage], cites: Mapping[str, str]) -> Iterator[s
 
 
 def reasoning(events: Sequence[Event]) -> str:
-    """What happened, in words."""
-    tell = Telling()
-    return "".join(told.text for event in events if (told := tell(event)) is not None)
+    """The events in words."""
+    narrate = EventNarrator()
+    return "".join(lines.text for event in events if (lines := narrate(event)) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,14 @@ class EventLines:
         return {"event": jsonable(self.event.as_dict()), "lines": lines}
 
 
-class Telling:
-    """Tells the events of one question in order. Of calls of models what was thought is told alone: they hold every sample."""
+class EventNarrator:
+    """Describes the events of one question in order. Of a model's call only the thoughts are shown: it holds every sample."""
 
     def __init__(self) -> None:
         self._narrator = Narrator()
 
     def __call__(self, event: Event) -> EventLines | None:
-        lines = tuple(line for line in self._narrator.tell(event) if not line.detail)
+        lines = tuple(line for line in self._narrator.describe(event) if not line.detail)
         if not isinstance(event, ModelCall):
             return EventLines(event, lines)
         thoughts = tuple(line for line in lines if line.label == THOUGHT)

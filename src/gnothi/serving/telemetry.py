@@ -1,7 +1,7 @@
 """OpenTelemetry spans of every question, by the GenAI conventions (semantic-conventions-genai 0.1.0, in development):
 ``invoke_agent`` over ``chat`` and ``retrieval``, decisions as events. Contents only where asked for.
 
-Where spans go is told by OpenTelemetry's own variables, ``OTEL_EXPORTER_OTLP_ENDPOINT`` first of all.
+OpenTelemetry's own variables say where spans go, ``OTEL_EXPORTER_OTLP_ENDPOINT`` first of all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gnothi.errors import MissingDependency, origin
 from gnothi.events import Decided, Event, ModelCall, Searched, Usage
 from gnothi.methods.planned import name_of
 from gnothi.models import is_remote
-from gnothi.serving.service import Done, Service, SetUp
+from gnothi.serving.service import Outcome, Service, SetUp
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -46,8 +46,8 @@ def start(service: Service, content: bool) -> TracerProvider:
 
 
 class Spans:
-    """Those of one question, as a listener; ``text`` is None where contents stay out. A call is told when it is over, so its
-    span is given the time at which it began."""
+    """Those of one question, as a listener; ``text`` is None where contents stay out. A call is recorded when it is over, so
+    its span is given the time at which it began."""
 
     def __init__(self, tracer: Tracer, kind: str, setup: SetUp, text: str | None) -> None:
         from opentelemetry import trace
@@ -77,28 +77,28 @@ class Spans:
         elif isinstance(event, Decided):
             self._decided(event)
 
-    def end(self, done: Done) -> None:
+    def end(self, outcome: Outcome) -> None:
         from opentelemetry.trace import StatusCode
 
-        usage = Usage.of(done.events)
+        usage = Usage.of(outcome.events)
         self._span.set_attribute("gen_ai.usage.input_tokens", usage.prompt_tokens)
         self._span.set_attribute("gen_ai.usage.output_tokens", usage.generated_tokens)
         self._span.set_attribute("gnothi.retrieved", usage.retrievals > 0)
-        if done.answered is not None:
-            result = done.answered.result
-            self._span.set_attribute("gen_ai.response.id", done.answered.id)
+        if outcome.answered is not None:
+            result = outcome.answered.result
+            self._span.set_attribute("gen_ai.response.id", outcome.answered.id)
             if result.uncertainty is not None:
                 self._span.set_attribute("gnothi.uncertainty", result.uncertainty)
             if self._content:
                 self._span.set_attribute("gen_ai.output.messages", _messages("assistant", result.text))
-        if done.failure is not None:
-            self._span.set_attribute("error.type", type(origin(done.failure)).__name__)
+        if outcome.failure is not None:
+            self._span.set_attribute("error.type", type(origin(outcome.failure)).__name__)
             self._span.set_status(StatusCode.ERROR)
         self._span.end()
 
     def _called(self, event: ModelCall) -> None:
         operation = "chat" if event.operation in _CHAT else event.operation
-        told: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "gen_ai.operation.name": operation,
             "gen_ai.provider.name": "openai" if is_remote(event.model) else "gnothi",
             "gen_ai.request.model": event.model.rpartition("/")[2],
@@ -108,30 +108,30 @@ class Spans:
             "gnothi.cached": event.cached,
         }
         if self._content:
-            told["gen_ai.output.messages"] = json.dumps([_message("assistant", text) for text in event.texts])
-        self._child(operation, told["gen_ai.request.model"], event.seconds, told)
+            attributes["gen_ai.output.messages"] = json.dumps([_message("assistant", text) for text in event.texts])
+        self._child(operation, attributes["gen_ai.request.model"], event.seconds, attributes)
 
     def _searched(self, event: Searched) -> None:
         index = name_of(self._setup.plan.sources.index).rpartition("/")[2]
-        told = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": index, "gnothi.found": len(event.passages)}
+        attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": index, "gnothi.found": len(event.passages)}
         if self._content:
             documents = [{"id": one.passage.id, "score": one.score, "content": one.passage.text} for one in event.passages]
-            told |= {"gen_ai.retrieval.query.text": event.query, "gen_ai.retrieval.documents": json.dumps(documents)}
-        self._child("retrieval", index, event.seconds, told)
+            attributes |= {"gen_ai.retrieval.query.text": event.query, "gen_ai.retrieval.documents": json.dumps(documents)}
+        self._child("retrieval", index, event.seconds, attributes)
 
     def _decided(self, event: Decided) -> None:
-        told = {"kind": event.kind, "signal": event.signal, "verdict": event.verdict}
+        attributes = {"kind": event.kind, "signal": event.signal, "verdict": event.verdict}
         numbers = {"score": event.score, "threshold": event.threshold, "samples": event.samples}
-        told |= {key: one for key, one in numbers.items() if one is not None}  # type: ignore[misc]
-        told |= {"subject": event.subject} if self._content else {}
-        self._span.add_event("gnothi.decided", {f"gnothi.{key}": one for key, one in told.items()})
+        attributes |= {key: one for key, one in numbers.items() if one is not None}  # type: ignore[misc]
+        attributes |= {"subject": event.subject} if self._content else {}
+        self._span.add_event("gnothi.decided", {f"gnothi.{key}": one for key, one in attributes.items()})
 
-    def _child(self, operation: str, what: str, seconds: float, told: dict[str, Any]) -> None:
+    def _child(self, operation: str, name: str, seconds: float, attributes: dict[str, Any]) -> None:
         from opentelemetry.trace import SpanKind
 
         now = time.time_ns()
         span = self._tracer.start_span(
-            f"{operation} {what}", self._context, SpanKind.CLIENT, told, start_time=now - int(seconds * BILLION)
+            f"{operation} {name}", self._context, SpanKind.CLIENT, attributes, start_time=now - int(seconds * BILLION)
         )
         span.end(now)
 

@@ -24,7 +24,7 @@ from gnothi.retrieval.filters import as_filters
 from gnothi.serving.conversation import question as checked
 from gnothi.serving.failures import refusal
 from gnothi.serving.service import Answered, Service, SetUp, open_service
-from gnothi.serving.shown import Link, Telling, warnings
+from gnothi.serving.shown import EventNarrator, Link, warnings
 from gnothi.session.plan import Plan
 from gnothi.types import Passage
 from gnothi.version import __version__
@@ -103,9 +103,9 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Caller:
-    """``heard`` hear what its questions cost; ``link`` makes a passage's address for it."""
+    """``listeners`` hear what its questions cost; ``link`` makes a passage's address for it."""
 
-    heard: Sequence[Listener] = ()
+    listeners: Sequence[Listener] = ()
     link: Link | None = None
 
     def url(self, passage: Passage) -> str | None:
@@ -137,34 +137,34 @@ class Tools:
         self.managers: list[StreamableHTTPSessionManager] = []
         self.server: MCPServer[Any] = MCPServer("gnothi", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
         models = f" Models: {', '.join(one.id for one in service.setups.values())}."
-        for tool, title, said in (
+        for tool, title, description in (
             (self.ask, "Ask a question", "Answer a question: from memory where the model is sure, else with a search."),
             (self.know, "Does the model know this?", "Tell whether the model knows an answer by itself. Nothing is searched."),
             (self.search, "Search passages", "The passages of the index that fit a query best."),
         ):
-            self.server.add_tool(tool, title=title, description=said + models, annotations=_READS)
+            self.server.add_tool(tool, title=title, description=description + models, annotations=_READS)
 
     async def ask(self, call: Call[Any, Any], question: Asking, filters: Filtering = None, model: Model = None) -> Answer:
         """Tells what is decided on the way as progress."""
         setup, text = self._setup(model), self._checked(question, "question")
-        tell = Telling()
+        narrate = EventNarrator()
         news: asyncio.Queue[Event | None] = asyncio.Queue()
 
         async def work() -> Answer:
             try:
                 async with self._turn(call) as caller:
-                    narrowing, heard = as_filters(filters), (*caller.heard, news.put_nowait)
-                    return _answer(await self._service.ask(setup, text, filters=narrowing, listeners=heard), caller)
+                    narrowing, listeners = as_filters(filters), (*caller.listeners, news.put_nowait)
+                    return _answer(await self._service.ask(setup, text, filters=narrowing, listeners=listeners), caller)
             finally:
                 news.put_nowait(None)
 
         task, step = asyncio.ensure_future(work()), 0
         try:
             while (event := await news.get()) is not None:
-                if (told := tell(event)) is not None:
+                if (lines := narrate(event)) is not None:
                     step += 1
-                    await call.report_progress(step, None, _first(told.text))
-            with _told():
+                    await call.report_progress(step, None, _first(lines.text))
+            with _tool_errors():
                 return await task
         finally:
             task.cancel()
@@ -173,18 +173,18 @@ class Tools:
 
     async def know(self, call: Call[Any, Any], question: Asking, model: Model = None) -> Known:
         setup, text = self._setup(model), self._checked(question, "question")
-        with _told():
+        with _tool_errors():
             async with self._turn(call) as caller:
-                found = await self._service.know(setup, text, listeners=caller.heard)
+                knowledge = await self._service.know(setup, text, listeners=caller.listeners)
         return Known(
             text,
             setup.id,
-            found.knows,
-            found.draft,
-            found.signal,
-            _finite(found.score),
-            _finite(found.threshold),
-            _finite(found.probability_wrong),
+            knowledge.knows,
+            knowledge.draft,
+            knowledge.signal,
+            _finite(knowledge.score),
+            _finite(knowledge.threshold),
+            _finite(knowledge.probability_wrong),
         )
 
     async def search(
@@ -198,14 +198,14 @@ class Tools:
         setup, text = self._setup(model), self._checked(query, "query")
         warnings: list[str] = []
 
-        def heard(event: Event) -> None:
+        def note_unknown(event: Event) -> None:
             if isinstance(event, UnknownKeys):
                 warnings.append(f"Filter: {unknown_keys(event.lacking, event.known)}.")
 
-        with _told():
+        with _tool_errors():
             async with self._turn(call) as caller:
-                found = await self._service.search(
-                    setup, text, k, filters=as_filters(filters), listeners=(*caller.heard, heard)
+                scored = await self._service.search(
+                    setup, text, k, filters=as_filters(filters), listeners=(*caller.listeners, note_unknown)
                 )
                 hits = [
                     Hit(
@@ -216,16 +216,16 @@ class Tools:
                         caller.url(one.passage),
                         dict(one.passage.metadata),
                     )
-                    for one in found
+                    for one in scored
                 ]
         return SearchResult(text, hits, warnings)
 
     def _setup(self, model: str | None) -> SetUp:
-        with _told():
+        with _tool_errors():
             return next(iter(self._service.setups.values())) if model is None else self._service.find(model)
 
     def _checked(self, text: str, name: str) -> str:
-        with _told():
+        with _tool_errors():
             return checked(text, name, self._longest)
 
 
@@ -238,8 +238,8 @@ async def serve_stdio(plans: Mapping[str, Plan], ready: Callable[[Service], None
 
 
 def _answer(answered: Answered, caller: Caller) -> Answer:
-    result, tell = answered.result, Telling()
-    told = [tell(event) for event in result.events]
+    result, narrate = answered.result, EventNarrator()
+    narrated = [narrate(event) for event in result.events]
     return Answer(
         id=answered.id,
         answer=result.text,
@@ -249,7 +249,7 @@ def _answer(answered: Answered, caller: Caller) -> Answer:
         sources=[Source(one.id, one.title, one.text, caller.url(one), dict(one.metadata)) for one in result.evidence],
         uncertainty=_finite(result.uncertainty),
         probability_wrong=_finite(result.probability_wrong),
-        decisions=[_first(one.text) for one in told if one is not None],
+        decisions=[_first(one.text) for one in narrated if one is not None],
         warnings=warnings(answered),
     )
 
@@ -258,8 +258,8 @@ def _first(text: str) -> str:
     return text.partition("\n")[0]
 
 
-class _told:
-    """An error becomes one of a tool, whose text a client sees; what is not its fault is told without details."""
+class _tool_errors:
+    """An error becomes one of a tool, whose text a client sees; what is not its fault is sent without details."""
 
     def __enter__(self) -> None: ...
 

@@ -110,9 +110,9 @@ class Scripted:
         prediction is minus its (first) log-probability in the script's first reply, 0.1 for a word that this does not have."""
         self.prompts.append(prompt)
         reply = self._replies(prompt)[0]
-        said: dict[str, float] = {}
+        log_probabilities: dict[str, float] = {}
         for word, number in zip(_words(reply.text), chain(reply.logprobs, repeat(reply.logprobs[-1])), strict=False):
-            said.setdefault(word.strip(), number)
+            log_probabilities.setdefault(word.strip(), number)
         read = f"{prompt.question} {prompt.answer_so_far}".strip()
         before, words = _words(read), _words(f" {continuation.strip()}")
         total = len(before) + len(words)
@@ -121,7 +121,7 @@ class Scripted:
             place = len(before) + row
             attention[row, : place + 1] = 0.5 / (place + 1)
             attention[row, max(place - 1, 0)] += 0.5
-        entropies = np.array([-said.get(word.strip(), -0.1) for word in words], np.float32)
+        entropies = np.array([-log_probabilities.get(word.strip(), -0.1) for word in words], np.float32)
         return Attended((*before, *words), entropies, attention)
 
     async def aclose(self) -> None:
@@ -130,12 +130,12 @@ class Scripted:
     def _replies(self, prompt: Prompt) -> list[Reply]:
         lines: Line | Sequence[Line]
         if isinstance(self._script, Mapping):
-            found = self._script.get((prompt.task.name, prompt.question), self._script.get(prompt.question, self._default))
-            if found is None:
+            scripted = self._script.get((prompt.task.name, prompt.question), self._script.get(prompt.question, self._default))
+            if scripted is None:
                 raise KeyError(
                     f"the script has no reply to task {prompt.task.name!r}, question {prompt.question!r}, and no default"
                 )
-            lines = found
+            lines = scripted
         else:
             lines = self._script(prompt)
         several = [lines] if isinstance(lines, str | Reply) else list(lines)
@@ -191,6 +191,6 @@ def _words(text: str) -> list[str]:
 
 def _prompt_tokens(prompt: Prompt) -> int:
     """Words in the prompt's parts: a stand-in for a token count that grows as a real one would."""
-    shown = [prompt.task.instruction, prompt.question, prompt.answer_so_far, *prompt.choices]
-    shown += [passage.title + " " + passage.text for passage in prompt.passages]
-    return sum(len(text.split()) for text in shown)
+    texts = [prompt.task.instruction, prompt.question, prompt.answer_so_far, *prompt.choices]
+    texts += [passage.title + " " + passage.text for passage in prompt.passages]
+    return sum(len(text.split()) for text in texts)

@@ -15,7 +15,7 @@ Script = Sequence[Passage | ScoredPassage]
 
 
 class ScriptedRetriever:
-    """Returns what it was told.
+    """Returns scripted passages.
 
     ``script`` is either a sequence, which every query finds, or a mapping from a query's text to a sequence; a query that is
     not in the mapping finds nothing. A plain Passage gets the score 1 / rank: the order of the script is that of the results.
@@ -36,17 +36,17 @@ class ScriptedRetriever:
         self.queries.append(query)
         if not query.strip():
             return ()
-        found = self._script.get(query, ()) if isinstance(self._script, Mapping) else self._script
+        scripted = self._script.get(query, ()) if isinstance(self._script, Mapping) else self._script
         scored = (
-            item if isinstance(item, ScoredPassage) else ScoredPassage(item, 1 / rank) for rank, item in enumerate(found, 1)
+            item if isinstance(item, ScoredPassage) else ScoredPassage(item, 1 / rank) for rank, item in enumerate(scripted, 1)
         )
         return ranked(scored, k)
 
     def counter(self, filters: Filters = ()) -> Count:  # noqa: ARG002
         """How many of the script's passages hold phrases, letter by letter; filters are left aside."""
         lists = self._script.values() if isinstance(self._script, Mapping) else [self._script]
-        told = (one.passage if isinstance(one, ScoredPassage) else one for listed in lists for one in listed)
-        passages = {one.id: one for one in told}
+        listed_passages = (one.passage if isinstance(one, ScoredPassage) else one for listed in lists for one in listed)
+        passages = {one.id: one for one in listed_passages}
 
         async def count(phrases: Sequence[str]) -> int:
             return sum(all(one in f"{passage.title} {passage.text}" for one in phrases) for passage in passages.values())
@@ -81,7 +81,7 @@ class ListedGraph:
         mentions = []
         place = 0
         while place < len(text):
-            node = next((name for name in longest_first if _said(name, text, place)), None)
+            node = next((name for name in longest_first if _stands_at(name, text, place)), None)
             if node is not None:
                 mentions.append(Mention(node, place, place + len(node)))
             place += len(node) if node else 1
@@ -90,29 +90,29 @@ class ListedGraph:
     async def neighbourhood(self, nodes: Sequence[str], hops: int, cap: int) -> Neighbourhood:
         if hops < 0 or cap < 1:
             raise InvalidSetting(f"a neighbourhood: got {hops} steps and {cap} facts a node, expected at least 0 and 1.")
-        held = {node for fact in self._facts for node in (fact.head, fact.tail)}
-        taken: dict[Fact, None] = {}
+        known_nodes = {node for fact in self._facts for node in (fact.head, fact.tail)}
+        facts: dict[Fact, None] = {}
         capped: list[str] = []
-        frontier = [node for node in dict.fromkeys(nodes) if node in held]
+        frontier = [node for node in dict.fromkeys(nodes) if node in known_nodes]
         reached = set(frontier)
         for _ in range(hops):
             fresh: dict[Fact, None] = {}
             for node in frontier:
                 around = [fact for fact in self._facts if node in (fact.head, fact.tail)]
                 capped += [node] if len(around) > cap else []
-                fresh |= dict.fromkeys(fact for fact in around[:cap] if fact not in taken)
-            taken |= fresh
+                fresh |= dict.fromkeys(fact for fact in around[:cap] if fact not in facts)
+            facts |= fresh
             frontier = [
                 node for node in dict.fromkeys(end for fact in fresh for end in (fact.head, fact.tail)) if node not in reached
             ]
             reached |= set(frontier)
-        return Neighbourhood(tuple(taken), tuple(capped))
+        return Neighbourhood(tuple(facts), tuple(capped))
 
     async def aclose(self) -> None:
         """Nothing to release."""
 
 
-def _said(name: str, text: str, place: int) -> bool:
+def _stands_at(name: str, text: str, place: int) -> bool:
     end = place + len(name)
     if text[place:end].lower() != name.lower():
         return False
@@ -121,8 +121,8 @@ def _said(name: str, text: str, place: int) -> bool:
 
 def overlap(query: str, text: str) -> float:
     """The share of the text's words that the query has; 0 for a text without words."""
-    asked, told = set(re.findall(r"\w+", query.lower())), set(re.findall(r"\w+", text.lower()))
-    return len(asked & told) / len(told) if told else 0.0
+    query_words, text_words = set(re.findall(r"\w+", query.lower())), set(re.findall(r"\w+", text.lower()))
+    return len(query_words & text_words) / len(text_words) if text_words else 0.0
 
 
 class FakeReranker:

@@ -32,17 +32,17 @@ def write_inspect(run: Exported, out: Path) -> int:
     start = {"version": _VERSION, "eval": _eval(run, method, model), "plan": {"name": "plan", "steps": [_step(run, method)]}}
     header = {**start, "status": "success", "results": _results(run.records), "stats": _stats(run.records, model)}
     with replaced(out) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        _put(archive, "_journal/start.json", start)
+        _write(archive, "_journal/start.json", start)
         for sample in samples:
-            _put(archive, f"samples/{sample['id']}_epoch_1.json", sample)
+            _write(archive, f"samples/{sample['id']}_epoch_1.json", sample)
         summaries = [_summary(sample) for sample in samples]
-        _put(archive, "_journal/summaries/1.json", summaries)
-        _put(archive, "summaries.json", summaries)
-        _put(archive, "header.json", header)
+        _write(archive, "_journal/summaries/1.json", summaries)
+        _write(archive, "summaries.json", summaries)
+        _write(archive, "header.json", header)
     return len(samples)
 
 
-def _put(archive: zipfile.ZipFile, name: str, content: Any) -> None:
+def _write(archive: zipfile.ZipFile, name: str, content: Any) -> None:
     archive.writestr(name, json.dumps(jsonable(content), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"))
 
 
@@ -97,13 +97,13 @@ def _stats(records: Sequence[Record], model: str) -> dict[str, Any]:
 
 
 def _usage(costs: Sequence[Mapping[str, float | None]], model: str) -> dict[str, Any]:
-    read, said = (sum(int(cost[name] or 0) for cost in costs) for name in ("prompt_tokens", "generated_tokens"))
-    return {model: {"input_tokens": read, "output_tokens": said, "total_tokens": read + said}}
+    read, generated = (sum(int(cost[name] or 0) for cost in costs) for name in ("prompt_tokens", "generated_tokens"))
+    return {model: {"input_tokens": read, "output_tokens": generated, "total_tokens": read + generated}}
 
 
 def _sample(one: Record, model: str) -> dict[str, Any]:
-    asked = {"role": "user", "source": "input", "content": one.user_input}
-    said = {"role": "assistant", "source": "generate", "model": model, "content": one.response or ""}
+    user_message = {"role": "user", "source": "input", "content": one.user_input}
+    assistant_message = {"role": "assistant", "source": "generate", "model": model, "content": one.response or ""}
     seconds = one.cost["seconds"] or 0.0
     sample = {
         "id": one.question_id,
@@ -111,8 +111,8 @@ def _sample(one: Record, model: str) -> dict[str, Any]:
         "input": one.user_input,
         "choices": list(one.choices) or None,
         "target": list(one.references) or "",
-        "messages": [asked, said] if one.error is None else [asked],
-        "output": _output(said, model) if one.error is None else {"model": model, "choices": []},
+        "messages": [user_message, assistant_message] if one.error is None else [user_message],
+        "output": _output(assistant_message, model) if one.error is None else {"model": model, "choices": []},
         "scores": {name: {"value": value, "answer": one.response} for name, value in one.metrics.items() if value is not None},
         "metadata": _metadata(one),
         "store": {},
@@ -126,13 +126,13 @@ def _sample(one: Record, model: str) -> dict[str, Any]:
     return sample | failed
 
 
-def _output(said: Mapping[str, Any], model: str) -> dict[str, Any]:
-    return {"model": model, "choices": [{"message": said, "stop_reason": "stop"}], "completion": said["content"]}
+def _output(message: Mapping[str, Any], model: str) -> dict[str, Any]:
+    return {"model": model, "choices": [{"message": message, "stop_reason": "stop"}], "completion": message["content"]}
 
 
 def _metadata(one: Record) -> dict[str, Any]:
     evidence = dict(zip(one.retrieved_context_ids, one.retrieved_contexts, strict=True))
-    told = {
+    metadata = {
         "rationale": one.rationale,
         "uncertainty": one.uncertainty,
         "decisions": one.decisions,
@@ -141,10 +141,10 @@ def _metadata(one: Record) -> dict[str, Any]:
         "cost": one.cost,
         "kind": one.kind,
     }
-    return {"gnothi": told, **one.metadata}
+    return {"gnothi": metadata, **one.metadata}
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("id", "epoch", "input", "choices", "target", "scores", "model_usage", "total_time", "working_time", "uuid")
+    keys = ("id", "epoch", "input", "choices", "target", "scores", "model_usage", "total_time", "working_time", "uuid")
     error = {"error": sample["error"]["message"]} if "error" in sample else {}
-    return {name: sample[name] for name in kept} | {"metadata": {}, "completed": True, **error}
+    return {name: sample[name] for name in keys} | {"metadata": {}, "completed": True, **error}

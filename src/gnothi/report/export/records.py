@@ -81,10 +81,10 @@ def exported(path: Path, methods: Collection[str] = ()) -> Exported:
     rows = read_rows(path)
     if not rows:
         raise InvalidInput(f"{path} holds no answers yet. Let `gnothi eval` give some first.")
-    held = group(rows)
+    groups = group(rows)
     for name in methods:
-        if name not in held:
-            raise UnknownName(f"method of {path}", name, held)
+        if name not in groups:
+            raise UnknownName(f"method of {path}", name, groups)
     rows = [row for row in rows if not methods or row.method in methods]
     texts = _texts(path, rows)
     missing = sum(identity not in texts.get(row.key, {}) for row in rows for identity in row.evidence)
@@ -116,26 +116,26 @@ def _record(row: Row, texts: Mapping[str, str]) -> Record:
 
 def _texts(path: Path, rows: Iterable[Row]) -> dict[Key, dict[str, str]]:
     """By question and method the texts of its evidence, by id."""
-    wanted = {row.key: set(row.evidence) for row in rows if row.evidence}
-    found: dict[Key, dict[str, str]] = {}
+    needed = {row.key: set(row.evidence) for row in rows if row.evidence}
+    texts: dict[Key, dict[str, str]] = {}
     for key, events in every_event(path):
-        if key in wanted:
-            found[key] = {identity: text for identity, text in _passages(events) if identity in wanted[key]}
-    return found
+        if key in needed:
+            texts[key] = {identity: text for identity, text in _passages(events) if identity in needed[key]}
+    return texts
 
 
 def _passages(value: Any) -> Iterator[tuple[str, str]]:
     """Id and text of every passage anywhere in recorded events, titles before texts."""
-    left = [value]
-    while left:
-        one = left.pop()
+    stack = [value]
+    while stack:
+        one = stack.pop()
         if isinstance(one, dict):
             if isinstance(one.get("id"), str) and isinstance(one.get("text"), str):
                 title = one.get("title")
                 yield one["id"], f"{title}: {one['text']}" if title else one["text"]
-            left += reversed(one.values())
+            stack += reversed(one.values())
         elif isinstance(one, list):
-            left += reversed(one)
+            stack += reversed(one)
 
 
 # Records as JSON Lines, as RAGAS' data set, as Parquet.
@@ -179,11 +179,11 @@ def write_parquet(run: Exported, out: Path) -> int:
 
 
 def _columnar(one: Record) -> dict[str, Any]:
-    found = one.as_dict()
-    found["signals"] = [{"signal": name, "score": score} for name, score in one.signals.items()]
-    found["decisions"] = [{**decision, "threshold": _as_number(decision["threshold"])} for decision in found["decisions"]]
-    found["metadata"] = json.dumps(found["metadata"], ensure_ascii=False)
-    return found
+    record = one.as_dict()
+    record["signals"] = [{"signal": name, "score": score} for name, score in one.signals.items()]
+    record["decisions"] = [{**decision, "threshold": _as_number(decision["threshold"])} for decision in record["decisions"]]
+    record["metadata"] = json.dumps(record["metadata"], ensure_ascii=False)
+    return record
 
 
 def _as_number(value: Any) -> float | None:

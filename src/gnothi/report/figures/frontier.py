@@ -33,12 +33,12 @@ _RATES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 def save(documents: Sequence[Compared], path: Path) -> None:
     """One panel per document. Raises MissingDependency or InvalidSetting (an ending it cannot write)."""
-    wide = [5.2 if len(found.gates.signals) <= CROWDED else 7.2 for found in documents]
+    wide = [5.2 if len(document.gates.signals) <= CROWDED else 7.2 for document in documents]
     with style("the picture of the frontiers"):
         figure = new_figure(sum(wide), 4)
         panels = figure.subplots(1, len(documents), squeeze=False)[0]
-        for axes, found, name in zip(panels, documents, name_all(documents), strict=True):
-            gates = found.gates
+        for axes, document, name in zip(panels, documents, name_all(documents), strict=True):
+            gates = document.gates
             looks = Styles(gates.signals, COLOURS)
             for signal, one in gates.signals.items():
                 label = signal if one.auroc is None else f"{signal} (AUROC {one.auroc:.2f})"
@@ -73,10 +73,10 @@ def picture(section: str, gates: Gates, points: Sequence[MethodPoint], styles: S
         for name, signal in gates.signals.items()
     ]
     rows += [[f"{point.method} (method)", "", *_at_its_place(point)] for point in points]
-    said = "; ".join(f"{point.method}: {share(point.accuracy)} at {share(point.retrieval_rate)}" for point in points)
+    summary = "; ".join(f"{point.method}: {share(point.accuracy)} at {share(point.retrieval_rate)}" for point in points)
     svg = draw(
         f"{section}-frontier",
-        f"{metric_name(gates.metric).capitalize()} against the share of questions with a search. {said}; "
+        f"{metric_name(gates.metric).capitalize()} against the share of questions with a search. {summary}; "
         f"oracle: {share(gates.oracle)}",
         paint,
         2 + len(gates.signals) + len(points),

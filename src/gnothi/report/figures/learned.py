@@ -13,8 +13,8 @@ from gnothi.report.numbers import signed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = 15
-_WHAT = ("the answers differ in being right", "then evidence is right")
+MOST = 15
+_LABELS = ("the answers differ in being right", "then evidence is right")
 
 
 def save(documents: Sequence[Learned], path: Path) -> None:
@@ -23,9 +23,9 @@ def save(documents: Sequence[Learned], path: Path) -> None:
     with style("the picture of the weights"):
         figure = new_figure(6 * len(documents), 5)
         panels = figure.subplots(1, len(documents), squeeze=False)[0]
-        for axes, found in zip(panels, documents, strict=True):
-            _bars(axes, found.steps[-1], COLOURS, "#444444")
-            axes.set_title(found.dataset)
+        for axes, document in zip(panels, documents, strict=True):
+            _bars(axes, document.steps[-1], COLOURS, "#444444")
+            axes.set_title(document.dataset)
             axes.legend(fontsize=7)
         save_figure(figure, path)
 
@@ -37,7 +37,7 @@ def picture(name: str, step: Shown) -> Picture:
         f"{name}-weights",
         f"Weights known at {step.stage}, the largest: {largest}",
         lambda axes: _bars(axes, step, SERIES, INK),
-        legend=len(_WHAT),
+        legend=len(_LABELS),
         columns=1,
         height=5,
     )
@@ -51,10 +51,10 @@ def picture(name: str, step: Shown) -> Picture:
 
 
 def _bars(axes: Axes, step: Shown, colours: Sequence[str], ink: str) -> None:
-    weights = step.weights[:SHOWN][::-1]
+    weights = step.weights[:MOST][::-1]
     places = range(len(weights))
     series = [one.differ for one in weights], [one.evidence for one in weights]
-    for shift, colour, label, values in zip((0.2, -0.2), colours, _WHAT, series, strict=False):
+    for shift, colour, label, values in zip((0.2, -0.2), colours, _LABELS, series, strict=False):
         axes.barh([place + shift for place in places], values, 0.4, color=colour, label=label)
     axes.set_yticks(list(places), [shortened(one.feature) for one in weights])
     axes.axvline(0, color=ink, lw=0.8)

@@ -21,36 +21,42 @@ Cost = tuple[float | None, Interval | None]
 
 def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
     """How often each method searched without need, and did not though it should have."""
-    shown = [(method.method, method.search) for method in methods if method.search and method.search.n]
-    if not any(search.over_search.count + search.under_search.count for _, search in shown):
+    searched = [(method.method, method.search) for method in methods if method.search and method.search.n]
+    if not any(search.over_search.count + search.under_search.count for _, search in searched):
         return None
 
     def paint(axes: Axes) -> None:
-        places, most = range(len(shown)), 0.1
-        for sign, colour, said, values in (
-            (1, SERIES[1], "searched without need", [search.over_search.share or 0.0 for _, search in shown]),
-            (-1, SERIES[0], "should have searched", [search.under_search.share or 0.0 for _, search in shown]),
+        places, most = range(len(searched)), 0.1
+        for sign, colour, summary, values in (
+            (1, SERIES[1], "searched without need", [search.over_search.share or 0.0 for _, search in searched]),
+            (-1, SERIES[0], "should have searched", [search.under_search.share or 0.0 for _, search in searched]),
         ):
-            bars = axes.barh(places, [sign * value for value in values], color=colour, alpha=0.85, height=0.6, label=said)
+            bars = axes.barh(places, [sign * value for value in values], color=colour, alpha=0.85, height=0.6, label=summary)
             axes.bar_label(bars, [f"{value:.2f}" if value else "" for value in values], padding=3, fontsize=8)
             most = max(most, *values)
         axes.axvline(0, color=INK, lw=0.8)
         axes.set(xlabel="share of all questions", xlim=(-1.25 * most, 1.25 * most), yticks=places)
-        axes.set_yticklabels([shortened(name, 24) for name, _ in shown])
+        axes.set_yticklabels([shortened(name, 24) for name, _ in searched])
         axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         axes.invert_yaxis()
         axes.grid(color=INK, alpha=0.12, axis="x")
 
     rows = [
         [name, *(f"{missed.count} ({share(missed.share)})" for missed in (search.over_search, search.under_search))]
-        for name, search in shown
+        for name, search in searched
     ]
-    said = "; ".join(f"{name}: over {over}, under {under}" for name, over, under in rows)
+    summary = "; ".join(f"{name}: over {over}, under {under}" for name, over, under in rows)
     return Picture(
         "Searched too much, searched too little",
-        f"To the right: searched although {shown[0][1].closed_book}, which never searches, was right. To the left: did not "
+        f"To the right: searched although {searched[0][1].closed_book}, which never searches, was right. To the left: did not "
         "search although it was wrong.",
-        draw(f"{section}-search", f"Over-search and under-search. {said}", paint, 2, height=max(1.6, 0.75 + 0.3 * len(shown))),
+        draw(
+            f"{section}-search",
+            f"Over-search and under-search. {summary}",
+            paint,
+            2,
+            height=max(1.6, 0.75 + 0.3 * len(searched)),
+        ),
         ("method", "over-search", "under-search"),
         rows,
     )
@@ -58,33 +64,33 @@ def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
 
 def reached(section: str, methods: Sequence[Method]) -> Picture | None:
     """How far each method's answers came: the search and the reader told apart."""
-    shown = [(method.method, method.reached) for method in methods if method.reached]
-    present = [stage for stage in STAGES if any(one.stages[stage] for _, one in shown)]
+    stages = [(method.method, method.reached) for method in methods if method.reached]
+    present = [stage for stage in STAGES if any(one.stages[stage] for _, one in stages)]
     if not any(method.retrieval_rate for method in methods) or not present:
         return None
 
     def paint(axes: Axes) -> None:
-        places, ends = range(len(shown)), [0] * len(shown)
+        places, ends = range(len(stages)), [0] * len(stages)
         for stage in present:
-            counts = [one.stages[stage] for _, one in shown]
+            counts = [one.stages[stage] for _, one in stages]
             colour = SERIES[list(STAGES).index(stage)]
             bars = axes.barh(places, counts, left=ends, color=colour, alpha=0.85, height=0.6, label=STAGES[stage])
             axes.bar_label(bars, [str(count) if count else "" for count in counts], label_type="center", fontsize=8, color=ON)
             ends = [end + count for end, count in zip(ends, counts, strict=True)]
         axes.set(xlabel="questions", yticks=places)
-        axes.set_yticklabels([shortened(name, 24) for name, _ in shown])
+        axes.set_yticklabels([shortened(name, 24) for name, _ in stages])
         axes.invert_yaxis()
 
-    rows = [[name, *(str(one.stages[stage]) for stage in present)] for name, one in shown]
-    said = "; ".join(
+    rows = [[name, *(str(one.stages[stage]) for stage in present)] for name, one in stages]
+    summary = "; ".join(
         f"{name}: {', '.join(f'{count} {STAGES[stage]}' for count, stage in zip(counts, present, strict=True))}"
         for name, *counts in rows
     )
-    height = max(1.6, 0.75 + 0.3 * len(shown))
+    height = max(1.6, 0.75 + 0.3 * len(stages))
     return Picture(
         "Where answers are lost",
         "By the search, which did not find the answer, or by the reader, which had it before it.",
-        draw(f"{section}-reached", f"How far answers came. {said}", paint, len(present), 1, height),
+        draw(f"{section}-reached", f"How far answers came. {summary}", paint, len(present), 1, height),
         ("method", *(STAGES[stage] for stage in present)),
         rows,
     )
@@ -109,11 +115,11 @@ def risk(section: str, curves: Sequence[Selective], styles: Styles) -> Picture |
         axes.grid(color=INK, alpha=0.12)
 
     rows = [[one.method, *(share(at.risk) for at in one.at), share(one.risk), share(one.aurc)] for one in curves]
-    said = "; ".join(f"{row[0]}: {row[-2]} wrong when all are given, area {row[-1]}" for row in rows)
+    summary = "; ".join(f"{row[0]}: {row[-2]} wrong when all are given, area {row[-1]}" for row in rows)
     return Picture(
         "Risk against coverage",
         "If only the most certain answers were given, how many of them would be wrong? Exact match; lower is better.",
-        draw(f"{section}-risk", f"Risk against coverage. {said}", paint, len(curves), 3),
+        draw(f"{section}-risk", f"Risk against coverage. {summary}", paint, len(curves), 3),
         ("method", *(f"{at.wanted:.0%} given" for at in curves[0].at), "all given", "area (AURC)"),
         rows,
     )
@@ -139,17 +145,17 @@ def spending(section: str, document: Document, styles: Styles) -> Picture | None
 def _against(
     section: str, name: str, title: str, axis: str, methods: Sequence[Method], costs: Mapping[str, Cost], styles: Styles
 ) -> Picture | None:
-    shown = [
+    points = [
         (method.method, cost, spread, method.em, method.intervals["em"])
         for method in methods
         for cost, spread in [costs[method.method]]
         if method.em is not None and cost is not None
     ]
-    if len({cost for _, cost, *_ in shown}) < 2:  # one place on the axis compares nothing
+    if len({cost for _, cost, *_ in points}) < 2:  # one place on the axis compares nothing
         return None
 
     def paint(axes: Axes) -> None:
-        for method, x, across, y, along in shown:
+        for method, x, across, y, along in points:
             colour = styles.colour(method)
             if along:
                 axes.plot((x, x), along, color=colour, lw=1)
@@ -160,12 +166,12 @@ def _against(
         axes.set_xlim(left=min(-0.02 * axes.get_xlim()[1], 0))
         axes.grid(color=INK, alpha=0.12)
 
-    rows = [[method, number(cost), share(em), interval(spread)] for method, cost, _, em, spread in shown]
-    said = "; ".join(f"{row[0]}: {row[2]} at {row[1]}" for row in rows)
+    rows = [[method, number(cost), share(em), interval(spread)] for method, cost, _, em, spread in points]
+    summary = "; ".join(f"{row[0]}: {row[2]} at {row[1]}" for row in rows)
     return Picture(
         title,
         "Further up is better, further left is cheaper. Lines: 95% intervals.",
-        draw(f"{section}-{name}", f"Exact match against {axis}. {said}", paint, len(shown), 3),
+        draw(f"{section}-{name}", f"Exact match against {axis}. {summary}", paint, len(points), 3),
         ("method", axis, "exact match", "95% interval"),
         rows,
     )

@@ -38,11 +38,11 @@ def distribution(
     signal: str,
     scores: Sequence[float],
     wrong: Sequence[bool],
-    asked: str,
+    truth: str,
     measured: tuple[float | None, Interval | None],
     thresholds: Sequence[float] = (),
 ) -> Picture | None:
-    """Histograms with the ``thresholds``. ``asked`` says who tells what is wrong, ``measured`` are AUROC and its interval."""
+    """Histograms with the ``thresholds``. ``truth`` says who tells what is wrong, ``measured`` are AUROC and its interval."""
     finite = [(score, is_wrong) for score, is_wrong in zip(scores, wrong, strict=True) if np.isfinite(score)]
     auroc, spread = measured
     if not finite or auroc is None:
@@ -53,14 +53,14 @@ def distribution(
 
     def paint(axes: Axes) -> None:
         for flag, colour, label in ((False, SERIES[0], "right"), (True, SERIES[1], "wrong")):
-            axes.hist(groups[flag], edges, color=colour, alpha=0.55, label=f"{asked} {label} ({len(groups[flag])})")
+            axes.hist(groups[flag], edges, color=colour, alpha=0.55, label=f"{truth} {label} ({len(groups[flag])})")
         for threshold in thresholds:
             axes.axvline(threshold, color=INK, linestyle="--", linewidth=1, label=f"threshold {threshold:g}")
         axes.set(xlabel=f"{signal} (higher: less certain)", ylabel="questions")
 
     infinite = len(scores) - len(finite)
-    said = f"{name}: scores where answers were right and where wrong, AUROC {share(auroc)}"
-    text = f"{said}; {infinite} infinite" if infinite else said
+    summary = f"{name}: scores where answers were right and where wrong, AUROC {share(auroc)}"
+    text = f"{summary}; {infinite} infinite" if infinite else summary
     counts = [np.histogram(groups[flag], edges)[0].tolist() for flag in (False, True)]
     return Picture(
         f"What {name} measures where the model knows and where it does not",
@@ -103,12 +103,12 @@ def reliability(section: str, curves: Sequence[Reliability], styles: Styles) -> 
             label = f"{shortened(one.method)} (ECE {share(one.ece)})"
             _curve(axes, one.bins, label, styles.colour(one.method), styles.marker(one.method))
 
-    said = ", ".join(f"{one.method}: calibration error {share(one.ece)}" for one in curves)
+    summary = ", ".join(f"{one.method}: calibration error {share(one.ece)}" for one in curves)
     return Picture(
         "Calibration",
         "Gate scores as probabilities that the closed-book answer is wrong (isotonic regression, fitted on the other "
         "folds) against how often it was. Dots on the line are right; large dots hold many questions.",
-        draw(f"{section}-calibration", f"Reliability of {said}", paint, len(curves)),
+        draw(f"{section}-calibration", f"Reliability of {summary}", paint, len(curves)),
         ("method", "predicted", "observed", "questions"),
         [[one.method, share(bin.predicted), share(bin.observed), str(bin.n)] for one in curves for bin in one.bins],
     )

@@ -55,7 +55,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class QuestionAnswer:
     """A method's answer: what was ``done``, how far it came (``stage``), the gate's ``score``, ``hints`` in words, ``marks`` to
     find it by; ``steps`` is None where there was no more room."""
 
@@ -74,7 +74,7 @@ class Question:
 
     id: str
     first: Row
-    answers: tuple[Shown, ...]
+    answers: tuple[QuestionAnswer, ...]
     facts: tuple[tuple[str, str], ...]
     differ: bool
 
@@ -96,18 +96,18 @@ def questions(section: Section, limit: int, room: int) -> list[Question]:
     for question, rows in chosen.items():
         answers = []
         for row in rows:
-            told = steps(recorded.get(row.key, []))
-            room -= sum(len(step.title) + sum(len(text) for _, text in step.lines) for step in told)
+            described = steps(recorded.get(row.key, []))
+            room -= sum(len(step.title) + sum(len(text) for _, text in step.lines) for step in described)
             marks = _marks(row, closed.get(question), row.method == never)
             answers.append(
-                Shown(
+                QuestionAnswer(
                     row=row,
                     done=action(row) if not row.failed else "",
                     stage=STAGES.get(row.stage, row.stage),
                     score=scores[row.method].get(question),
                     hints=tuple(MARKS[mark] for mark in marks if mark in ("over", "under")),
                     marks=tuple(f"{mark}-{numbers[row.method]}" for mark in marks),
-                    steps=told if room > 0 else None,
+                    steps=described if room > 0 else None,
                 )
             )
         facts = tuple((key, str(value)) for key, value in rows[0].metadata.items() if isinstance(value, str | int | float))
@@ -119,16 +119,16 @@ def questions(section: Section, limit: int, room: int) -> list[Question]:
 def steps(recorded: Sequence[Mapping[str, Any]]) -> list[Step]:
     """Recorded events in words, long ones cut; one that cannot be read (of a later version) is named."""
     narrator = Narrator()
-    shown = [_step(narrator, record) for record in recorded[:STEPS]]
+    described = [_step(narrator, record) for record in recorded[:STEPS]]
     if len(recorded) > STEPS:
-        shown.append(Step("more", "", f"{counted(len(recorded) - STEPS, 'more event')} in events.jsonl"))
-    return shown
+        described.append(Step("more", "", f"{counted(len(recorded) - STEPS, 'more event')} in events.jsonl"))
+    return described
 
 
 def _step(narrator: Narrator, record: Mapping[str, Any]) -> Step:
     kind = str(record.get("event", "event"))
     try:
-        lines = [line for line in narrator.tell(events.read(record)) if not line.instead]
+        lines = [line for line in narrator.describe(events.read(record)) if not line.instead]
     except InvalidInput:
         return Step(kind, kind, "written by another version of gnothi: see events.jsonl")
     head, below = (lines[0], lines[1:]) if lines[0].whole else (Line(lines[0].label, ""), lines)
@@ -161,7 +161,7 @@ def _marks(row: Row, closed_right: bool | None, never: bool) -> list[str]:
         "searched": row.retrieved,
         "abstained": action(row) == "abstain",
     }
-    return [mark for mark, held in holds.items() if held]
+    return [mark for mark, applies in holds.items() if applies]
 
 
 def _chosen(rows: Sequence[Row], limit: int) -> dict[str, list[Row]]:
@@ -170,8 +170,8 @@ def _chosen(rows: Sequence[Row], limit: int) -> dict[str, list[Row]]:
     for row in rows:
         by_question.setdefault(row.question_id, []).append(row)
     ranked = sorted(by_question, key=lambda question: _interest(by_question[question]), reverse=True)
-    kept = set(ranked[:limit])
-    return {question: found for question, found in by_question.items() if question in kept}
+    chosen = set(ranked[:limit])
+    return {question: own for question, own in by_question.items() if question in chosen}
 
 
 def _interest(rows: Sequence[Row]) -> tuple[bool, bool, bool]:
@@ -180,12 +180,12 @@ def _interest(rows: Sequence[Row]) -> tuple[bool, bool, bool]:
 
 
 def _events(questions: Mapping[str, Sequence[Row]], section: Section) -> dict[Key, list[dict[str, Any]]]:
-    wanted = [row.key for rows in questions.values() for row in rows]
-    found: dict[Key, list[dict[str, Any]]] = {}
+    keys = [row.key for rows in questions.values() for row in rows]
+    events_of: dict[Key, list[dict[str, Any]]] = {}
     for path in section.runs:
-        here = {section.origin[key][1]: key for key in wanted if section.origin[key][0] == path}
-        found |= {here[original]: events for original, events in read_events(path, here).items()}
-    return found
+        originals = {section.origin[key][1]: key for key in keys if section.origin[key][0] == path}
+        events_of |= {originals[original]: events for original, events in read_events(path, originals).items()}
+    return events_of
 
 
 SHOWN = 25
@@ -238,16 +238,16 @@ def page(views: Sequence[View]) -> str:
 
 def _with_contents(section: re.Match[str]) -> str:
     """Headings get names, and a list of them stands where the section begins."""
-    found: list[str] = []
+    titles: list[str] = []
 
-    def named(heading: re.Match[str]) -> str:
-        found.append(heading[1])
-        return f'<h3 id="{section[1]}-{len(found)}">{heading[1]}</h3>'
+    def with_id(heading: re.Match[str]) -> str:
+        titles.append(heading[1])
+        return f'<h3 id="{section[1]}-{len(titles)}">{heading[1]}</h3>'
 
-    text = _HEADING.sub(named, section[0])
-    links = "".join(f'<a href="#{section[1]}-{number}">{title}</a>' for number, title in enumerate(found, start=1))
-    return text.replace(_CONTENTS, f"<nav>{links}</nav>" if len(found) > 1 else "", 1)
+    text = _HEADING.sub(with_id, section[0])
+    links = "".join(f'<a href="#{section[1]}-{number}">{title}</a>' for number, title in enumerate(titles, start=1))
+    return text.replace(_CONTENTS, f"<nav>{links}</nav>" if len(titles) > 1 else "", 1)
 
 
-def drawn(*pictures: Picture | None) -> list[Picture]:
+def present(*pictures: Picture | None) -> list[Picture]:
     return [picture for picture in pictures if picture is not None]

@@ -14,7 +14,7 @@ from gnothi.calibration.replay import Replay, Scores
 from gnothi.report.document import MethodPoint, Reliability, reliability_of
 from gnothi.report.figures import frontier, learned, scores
 from gnothi.report.figures.drawing import Picture, Styles
-from gnothi.report.page.html import View, drawn
+from gnothi.report.page.html import View, present
 from gnothi.report.page.html import write as write_views
 from gnothi.report.spreadsheet import Line, add, flat, gate_tables, write
 from gnothi.report.titles import name_all
@@ -54,31 +54,31 @@ class Numbers:
 def write_page(replays: Sequence[Replay], documents: Sequence[Compared], file: Path) -> None:
     """``documents`` are those of the replays. Raises MissingDependency where jinja2 or matplotlib is not installed."""
     sections = zip(replays, documents, name_all(documents), strict=True)
-    views = [_view(f"s{number}", replay, found, name.title) for number, (replay, found, name) in enumerate(sections)]
+    views = [_view(f"s{number}", replay, compared, name.title) for number, (replay, compared, name) in enumerate(sections)]
     write_views(views, file)
 
 
 def write_learned(documents: Sequence[Learned], file: Path) -> None:
     """What learnt gates come to: a section per document. Raises as ``write_page``."""
     views = []
-    for number, found in enumerate(documents):
+    for number, document in enumerate(documents):
         name = f"s{number}"
-        weights = [learned.picture(f"{name}-{place}", step) for place, step in enumerate(found.steps)]
-        views.append(View(name, found.dataset, found, {"weights": weights}, template="learned.html"))
+        weights = [learned.picture(f"{name}-{place}", step) for place, step in enumerate(document.steps)]
+        views.append(View(name, document.dataset, document, {"weights": weights}, template="learned.html"))
     write_views(views, file)
 
 
 def write_csv(replays: Sequence[Replay], documents: Sequence[Compared], folder: Path) -> list[Path]:
     """The files written, data set and file or run in the first columns of each."""
     tables: dict[str, list[Line]] = {}
-    for replay, found, name in zip(replays, documents, name_all(documents), strict=True):
-        add(tables, name, gate_tables(found.gates))
-        add(tables, name, {"ends": map(flat, _ends(found)), "questions": _questions(replay)})
+    for replay, compared, name in zip(replays, documents, name_all(documents), strict=True):
+        add(tables, name, gate_tables(compared.gates))
+        add(tables, name, {"ends": map(flat, _ends(compared)), "questions": _questions(replay)})
     return write(tables, folder)
 
 
-def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
-    gates = found.gates
+def _view(name: str, replay: Replay, compared: Compared, title: str) -> View:
+    gates = compared.gates
     # Colours go by place: the ends and other ways to answer first.
     styles = Styles(dict.fromkeys([*replay.names, *replay.others, *gates.signals]))
     points = [
@@ -92,27 +92,27 @@ def _view(name: str, replay: Replay, found: Compared, title: str) -> View:
         name=name,
         title=title,
         template="replay.html",
-        numbers=Numbers(found.file, gates, _ends(found), found.warnings, curves),
+        numbers=Numbers(compared.file, gates, _ends(compared), compared.warnings, curves),
         pictures={
-            "gates": drawn(frontier.picture(name, gates, points, styles)),
-            "signals": drawn(*measured, scores.reliability(name, best, styles)),
+            "gates": present(frontier.picture(name, gates, points, styles)),
+            "signals": present(*measured, scores.reliability(name, best, styles)),
         },
     )
 
 
-def _ends(found: Compared) -> list[End]:
+def _ends(compared: Compared) -> list[End]:
     """Never, always and oracle, and the other ways to answer."""
-    gates = found.gates
+    gates = compared.gates
     ends = [
         End("never", gates.names["never"], gates.never, gates.intervals["never"]),
         End("always", gates.names["always"], gates.always, gates.intervals["always"], gates.oracle),
         End("oracle", "the better of both", gates.oracle, gates.intervals["oracle"]),
         *(End("", name, one.accuracy, one.interval, one.oracle, one.searches) for name, one in gates.others.items()),
     ]
-    came = found.reached
+    reached = compared.reached
     return [
-        replace(end, found=came[end.name].found, read=came[end.name].read, answered=came[end.name].answered)
-        if end.name in came
+        replace(end, found=reached[end.name].found, read=reached[end.name].read, answered=reached[end.name].answered)
+        if end.name in reached
         else end
         for end in ends
     ]
@@ -124,10 +124,10 @@ def _known(signal: Scores) -> tuple[list[float], list[bool]]:
 
 
 def _scores(name: str, signal: Scores, gates: Gates) -> Picture | None:
-    found = gates.signals[signal.name]
-    thresholds = [found.replayed.threshold * signal.sign] if found.replayed else []
+    signal_gate = gates.signals[signal.name]
+    thresholds = [signal_gate.replayed.threshold * signal.sign] if signal_gate.replayed else []
     label = signal.name if signal.sign > 0 else f"minus {signal.name}"
-    measured = found.auroc, found.interval
+    measured = signal_gate.auroc, signal_gate.interval
     return scores.distribution(name, signal.name, label, *_known(signal), f"{signal.truth} was", measured, thresholds)
 
 

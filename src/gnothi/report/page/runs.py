@@ -10,7 +10,7 @@ from gnothi.config import as_text
 from gnothi.report.document import Document, document
 from gnothi.report.figures import frontier, methods, scores
 from gnothi.report.figures.drawing import Picture, Styles
-from gnothi.report.page.html import View, drawn, page, questions, write
+from gnothi.report.page.html import View, page, present, questions, write
 from gnothi.report.sections import Section, name_all
 from gnothi.report.summary import Method
 from gnothi.runs.rows import Row, group
@@ -33,35 +33,35 @@ def render(sections: Sequence[Section], documents: Sequence[Document] | None = N
 
 def views(sections: Sequence[Section], documents: Sequence[Document] | None = None) -> list[View]:
     many = max(1, len(sections))
-    found_in = documents or [document(section) for section in sections]
+    own = documents or [document(section) for section in sections]
     return [
-        _view(f"s{number}", section, found, name.title, max(1, QUESTIONS // many), TRACE_BYTES // many)
-        for number, (section, found, name) in enumerate(zip(sections, found_in, name_all(sections), strict=True))
+        _view(f"s{number}", section, report, name.title, max(1, QUESTIONS // many), TRACE_BYTES // many)
+        for number, (section, report, name) in enumerate(zip(sections, own, name_all(sections), strict=True))
     ]
 
 
-def _view(name: str, section: Section, found: Document, title: str, limit: int, room: int) -> View:
+def _view(name: str, section: Section, report: Document, title: str, limit: int, room: int) -> View:
     by_method = group(section.rows)
     known = truth(by_method, trusting=section.trusting)
     styles = Styles(by_method)
-    gated = [_scores(name, one, by_method[one.method], known) for one in found.methods] if known else []
-    gates = found.gates
+    gated = [_scores(name, one, by_method[one.method], known) for one in report.methods] if known else []
+    gates = report.gates
     line = frontier.picture(name, gates.gates, gates.points, styles) if gates else None
     return View(
         name=name,
         title=title,
-        numbers=found,
+        numbers=report,
         known=known,
         runs=[
             (path.name, [(key, as_text(value)) for key, value in config.items()])
             for path, config in zip(section.runs, section.configs, strict=True)
         ],
         pictures={
-            "reached": drawn(methods.reached(name, found.methods)),
-            "gates": drawn(line, methods.search_errors(name, found.methods)),
-            "signals": drawn(*gated, scores.reliability(name, found.reliability, styles)),
-            "selective": drawn(methods.risk(name, found.selective, styles)),
-            "costs": drawn(methods.spending(name, found, styles), methods.quality(name, found, styles)),
+            "reached": present(methods.reached(name, report.methods)),
+            "gates": present(line, methods.search_errors(name, report.methods)),
+            "signals": present(*gated, scores.reliability(name, report.reliability, styles)),
+            "selective": present(methods.risk(name, report.selective, styles)),
+            "costs": present(methods.spending(name, report, styles), methods.quality(name, report, styles)),
         },
         questions=questions(section, limit, room),
         methods=list(by_method),
@@ -73,6 +73,6 @@ def _scores(name: str, method: Method, rows: Sequence[Row], known: Truth) -> Pic
     gate = method.gate
     if gate is None:
         return None
-    asked = "familiarity says" if known.source == "familiarity" else f"{known.source} was"
+    source = "familiarity says" if known.source == "familiarity" else f"{known.source} was"
     measured = gate.auroc, gate.interval
-    return scores.distribution(name, method.method, gate.signal, *paired_scores(rows, known), asked, measured, gate.thresholds)
+    return scores.distribution(name, method.method, gate.signal, *paired_scores(rows, known), source, measured, gate.thresholds)

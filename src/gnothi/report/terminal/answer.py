@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING
 from gnothi.events import Event, ModelCall, Usage
 from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, cut, wrap
-from gnothi.report.words import NOTHING_FOUND, THOUGHT, Narrator, entry, took
+from gnothi.report.words import NOTHING_FOUND, THOUGHT, Narrator, duration, entry
 from gnothi.types import Answer
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Steps:
         self._narrator = Narrator()
 
     def __call__(self, event: Event) -> None:
-        lines = self._narrator.tell(event)
+        lines = self._narrator.describe(event)
         if isinstance(event, ModelCall) and not self._trace:
             lines = [line for line in lines if line.label == THOUGHT]
         room = self._console.width - MARGIN - LABEL
@@ -98,24 +98,24 @@ def show_answer(
     seconds: float,
     charged: str = "",
     doubt: float | None = None,
-    asked: Sequence[str] = (),
+    notes: Sequence[str] = (),
     empty: bool = False,
 ) -> None:
     """The answer with how it was reached, its evidence and its cost; ``charged`` is what a model behind an API took, ``doubt``
-    the probability that a calibration gives to its being wrong. Before it what was peculiar about asking models (``asked``).
+    the probability that a calibration gives to its being wrong. Before it what was peculiar about asking models (``notes``).
     ``empty``: searches found nothing."""
-    _block(console, "asked", asked)
+    _block(console, "asked", notes)
     console.print()
     console.print(clean(answer.text) or "(no answer)", style="bold green" if answer.text else "bold red", soft_wrap=True)
-    kept = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
-    calls = f"{counted(usage.model_calls, 'model call')}{kept}"
+    cached = f" ({usage.cached_calls} from the cache)" if usage.cached_calls else ""
+    calls = f"{counted(usage.model_calls, 'model call')}{cached}"
     thought = f" ({usage.thought_tokens:,} of them thought)" if usage.thought_tokens else ""
     tokens = f"{usage.prompt_tokens:,} prompt tokens, {usage.generated_tokens:,} generated tokens{thought}"
     blocks = [
         ("because", [answer.rationale] if answer.rationale else []),
         ("evidence", _evidence(answer, usage, empty)),
         ("P(wrong)", [] if doubt is None else [f"{doubt:.2f} for an answer from memory, by the calibration"]),
-        ("cost", [f"{counted(usage.retrievals, 'retrieval')}, {calls}, {took(seconds)}", tokens]),
+        ("cost", [f"{counted(usage.retrievals, 'retrieval')}, {calls}, {duration(seconds)}", tokens]),
         ("charged", [charged] if charged else []),
     ]
     for label, texts in blocks:
@@ -133,9 +133,9 @@ def _evidence(answer: Answer, usage: Usage, empty: bool) -> list[str]:
         return [NOTHING_FOUND]
     if not answer.evidence:
         return ["none was kept" if usage.retrievals else "none: nothing was retrieved"]
-    shown = [f"[{passage.id}] {entry(passage, named=True)}" for passage in answer.evidence[:EVIDENCE]]
+    lines = [f"[{passage.id}] {entry(passage, named=True)}" for passage in answer.evidence[:EVIDENCE]]
     more = len(answer.evidence) - EVIDENCE
-    return [*shown, f"and {counted(more, 'passage')} more (all of them: --json)"] if more > 0 else shown
+    return [*lines, f"and {counted(more, 'passage')} more (all of them: --json)"] if more > 0 else lines
 
 
 def _print(console: Console, margin: str, text: str, style: str = "") -> None:

@@ -16,44 +16,48 @@ if TYPE_CHECKING:
     from gnothi.stats.intervals import Interval
 
 
-def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) -> None:
+def show(console: Console, calibration: Calibration, chosen: Chosen, tried: int = 1) -> None:
     """``tried`` signals this one was chosen from."""
-    where = "retrieve always" if abs(made.threshold) == float("inf") else f"retrieve {made.fires} {made.threshold:.6g}"
+    where = (
+        "retrieve always"
+        if abs(calibration.threshold) == float("inf")
+        else f"retrieve {calibration.fires} {calibration.threshold:.6g}"
+    )
     paragraph(
         console,
-        f"{made.signal}: {where} (of {counted(chosen.n, 'question')} of {made.dataset}, "
+        f"{calibration.signal}: {where} (of {counted(chosen.n, 'question')} of {calibration.dataset}, "
         f"{chosen.trusted / chosen.n:.1%} are trusted)",
     )
     paragraph(
         console,
-        f"from memory, {chosen.wrong} of {chosen.n} are wrong ({made.metric}); the signal tells which with AUROC "
+        f"from memory, {chosen.wrong} of {chosen.n} are wrong ({calibration.metric}); the signal tells which with AUROC "
         f"{share(chosen.auroc)}{_between(chosen.auroc_interval)}",
     )
     for line in (*_promise(chosen.guarantee), *_worth(chosen.worth, chosen.guarantee is not None), *_advice(chosen)):
         paragraph(console, line)
-    if (told := chosen.effect) and told.samples == 1:
+    if (effect := chosen.effect) and effect.samples == 1:
         paragraph(
             console,
             f"stopping early: all samples are drawn, because no rule saves any without more decisions that a second draw would "
-            f"not make; two draws of all decide {told.differ:.1%} of the questions differently",
+            f"not make; two draws of all decide {effect.differ:.1%} of the questions differently",
         )
-    elif told:
+    elif effect:
         paragraph(
             console,
-            f"stopping early: {told.samples:.0%} of the samples are drawn; {told.differ:.1%} of the questions are decided "
-            f"otherwise than by a second draw of all, as are {told.all_differ:.1%} by the first",
+            f"stopping early: {effect.samples:.0%} of the samples are drawn; {effect.differ:.1%} of the questions are decided "
+            f"otherwise than by a second draw of all, as are {effect.all_differ:.1%} by the first",
         )
-    if told := chosen.effect_compared:
+    if effect := chosen.effect_compared:
         paragraph(
             console,
-            f"in comparisons: {told.samples:.0%} of the samples are drawn; in {told.differ:.1%} of them another wins than by a "
-            f"second draw of all, as in {told.all_differ:.1%} by the first",
+            f"in comparisons: {effect.samples:.0%} of the samples are drawn; in {effect.differ:.1%} of them another wins than "
+            f"by a second draw of all, as in {effect.all_differ:.1%} by the first",
         )
     if tried > 1:
         paragraph(
             console,
-            f"of {tried} signals, {made.signal} is worth most on questions that its threshold was not chosen on; the best of "
-            "many looks better than it is, so evaluate it on others (--signal NAME takes another)",
+            f"of {tried} signals, {calibration.signal} is worth most on questions that its threshold was not chosen on; the "
+            "best of many looks better than it is, so evaluate it on others (--signal NAME takes another)",
         )
     if curves := chosen.probabilities:
         paragraph(
@@ -62,13 +66,13 @@ def show(console: Console, made: Calibration, chosen: Chosen, tried: int = 1) ->
             f"{share(curves.platt_ece)}{_between(curves.platt_ece_interval)}, of the isotonic one "
             f"{share(curves.isotonic_ece)}{_between(curves.isotonic_ece_interval)}",
         )
-    if made.method and made.answers_of != made.method:
+    if calibration.method and calibration.answers_of != calibration.method:
         paragraph(
             console,
-            f"all of this is about the answers of {made.answers_of}, and of {made.method} only as far as it answers alike "
-            "where it retrieves nothing; for exact numbers, calibrate on a data set instead of a run",
+            f"all of this is about the answers of {calibration.answers_of}, and of {calibration.method} only as far as it "
+            "answers alike where it retrieves nothing; for exact numbers, calibrate on a data set instead of a run",
         )
-    if not made.model.name:
+    if not calibration.model.name:
         paragraph(console, "the file does not say which model it is for: add --model NAME to use it without --ignore-mismatch")
 
 

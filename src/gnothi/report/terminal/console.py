@@ -32,19 +32,19 @@ def console(stderr: bool = False, to: TextIO | None = None) -> Console:
             raise BrokenPipeError
 
     stream = to or (sys.stderr if stderr else sys.stdout)
-    options: dict[str, Any] = {} if stream.isatty() else {"width": _told() or PIPED_WIDTH, "force_interactive": False}
+    options: dict[str, Any] = {} if stream.isatty() else {"width": _columns() or PIPED_WIDTH, "force_interactive": False}
     return Piped(file=stream, highlight=False, emoji=False, markup=False, **options)
 
 
 def width() -> int:
     """Columns for text on standard output: what COLUMNS says, else the terminal's, at most 80."""
-    return max(_told() or min(shutil.get_terminal_size((PIPED_WIDTH, 0)).columns, PIPED_WIDTH), _NARROWEST)
+    return max(_columns() or min(shutil.get_terminal_size((PIPED_WIDTH, 0)).columns, PIPED_WIDTH), _NARROWEST)
 
 
-def _told() -> int:
+def _columns() -> int:
     """What COLUMNS says, 0 where that is no number."""
-    said = os.environ.get("COLUMNS", "")
-    return int(said) if said.isdecimal() else 0
+    value = os.environ.get("COLUMNS", "")
+    return int(value) if value.isdecimal() else 0
 
 
 class Waiting:
@@ -63,8 +63,8 @@ class Waiting:
         screen = screen or console(stderr=True)
         self._status = Status(message, console=screen) if screen.is_interactive else None
         line = partial(click.echo, file=sys.stderr)
-        told, warned = (self.say, partial(screen.print, markup=False, highlight=False)) if self._status else (line, line)
-        self._handler = _Telling(told, warned, logging.DEBUG if self._status else logging.INFO)
+        inform, warn = (self.say, partial(screen.print, markup=False, highlight=False)) if self._status else (line, line)
+        self._handler = _LogHandler(inform, warn, logging.DEBUG if self._status else logging.INFO)
         self._level = self._log.level
 
     def __enter__(self) -> Self:
@@ -89,16 +89,16 @@ class Waiting:
             self._status.stop()
 
 
-class _Telling(logging.Handler):
-    def __init__(self, tell: Callable[[str], None], warn: Callable[[str], None], level: int) -> None:
+class _LogHandler(logging.Handler):
+    def __init__(self, inform: Callable[[str], None], warn: Callable[[str], None], level: int) -> None:
         super().__init__(level)
-        self._tell, self._warn = tell, warn
+        self._inform, self._warn = inform, warn
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
             self._warn(f"warning: {record.getMessage()}")
         else:
-            self._tell(record.getMessage())
+            self._inform(record.getMessage())
 
 
 def print_json(document: Any) -> None:

@@ -24,9 +24,9 @@ above it, or below where marked <). acc., retr., gap closed: each threshold is j
 these very questions. Below: 95% intervals."""
 
 
-def show_gates(console: Console, found: Compared, title: str) -> None:
+def show_gates(console: Console, compared: Compared, title: str) -> None:
     """Under the ``title``: never, always and oracle; a row per signal; what was replayed."""
-    gates = found.gates
+    gates = compared.gates
     ends = ", ".join(
         f"{role} {share(value)} ({between(gates.intervals[role])}{f'; {gates.names[role]}' if role in gates.names else ''})"
         for role, value in (("never", gates.never), ("always", gates.always), ("oracle", gates.oracle))
@@ -35,8 +35,8 @@ def show_gates(console: Console, found: Compared, title: str) -> None:
     for name, other in gates.others.items():
         searches = "" if other.searches is None else f", {other.searches:.2f} searches a question"
         paragraph(console, f"{name}: {share(other.accuracy)}{searches}; oracle of never and this {share(other.oracle)}")
-    if found.reached:
-        tables.reached(found.reached).show(console)
+    if compared.reached:
+        tables.reached(compared.reached).show(console)
     if not gates.signals:
         paragraph(console, "no signal was recorded, so there is no gate to replay")
         return
@@ -85,37 +85,37 @@ _WAYS = {
 _BEST = "The best signal's threshold was chosen on other questions of the same file."
 
 
-def show_learned(console: Console, found: Learned) -> None:
+def show_learned(console: Console, learned: Learned) -> None:
     """Ends and ways; the weights of each step; one question's way through them."""
-    of = ", ".join(found.learnt_on) or "the other questions of the file, five parts in turn"
-    ends = found.ends
+    of = ", ".join(learned.learnt_on) or "the other questions of the file, five parts in turn"
+    ends = learned.ends
     paragraph(
         console,
-        f"{found.dataset}: {counted(found.n, 'question')}, {found.metric}; learnt on {of}. Evidence helps "
-        f"{percent(ends.helped)} of them and harms {percent(ends.harmed)}. A search costs {found.prices.search:g} right "
-        f"answers, a wrong answer {found.prices.wrong:g}.",
+        f"{learned.dataset}: {counted(learned.n, 'question')}, {learned.metric}; learnt on {of}. Evidence helps "
+        f"{percent(ends.helped)} of them and harms {percent(ends.harmed)}. A search costs {learned.prices.search:g} right "
+        f"answers, a wrong answer {learned.prices.wrong:g}.",
     )
-    tables.ways(found).show(console)
-    prices = found.prices
-    costs = "".join(f", {what}" for what, price in (("tokens", prices.tokens), ("wrong answers", prices.wrong)) if price)
+    tables.ways(learned).show(console)
+    prices = learned.prices
+    costs = "".join(f", {name}" for name, price in (("tokens", prices.tokens), ("wrong answers", prices.wrong)) if price)
     ways = " ".join(f"{way}: {meaning}" for way, meaning in _WAYS.items())
-    notes = _LEARNT.format(costs=costs, ways=ways, best=_BEST if found.best_signal else "")
+    notes = _LEARNT.format(costs=costs, ways=ways, best=_BEST if learned.best_signal else "")
     paragraph(console, " ".join(notes.split()), "dim")
-    if found.tokens:
-        took = ", ".join(f"{stage} {tokens:.0f}" for stage, tokens in found.tokens.items() if tokens)
-        paragraph(console, f"Tokens that a question took at each stage: {took}.", "dim")
-    for step in found.steps:
+    if learned.tokens:
+        stages = ", ".join(f"{stage} {tokens:.0f}" for stage, tokens in learned.tokens.items() if tokens)
+        paragraph(console, f"Tokens that a question took at each stage: {stages}.", "dim")
+    for step in learned.steps:
         _weights(console, step)
-    if found.example is not None:
-        _example(console, found.example)
+    if learned.example is not None:
+        _example(console, learned.example)
 
 
 def _weights(console: Console, step: Shown) -> None:
     weights = [one for one in step.weights if one.differ or one.evidence][:SHOWN]
     needed = f"it goes on above a gain of {step.needed:.3g}" if step.needed else "it takes the likelier answer"
-    told = "" if weights else " No feature told anything on other questions: rates alone decide."
+    remark = "" if weights else " No feature told anything on other questions: rates alone decide."
     console.print()
-    paragraph(console, f'Known at "{step.stage}": {needed}.{told}')
+    paragraph(console, f'Known at "{step.stage}": {needed}.{remark}')
     if weights:
         tables.weights(weights).show(console)
 
@@ -123,12 +123,12 @@ def _weights(console: Console, step: Shown) -> None:
 def _example(console: Console, example: Example) -> None:
     console.print()
     paragraph(console, f"For example: {example.question}", "bold")
-    for whose, text, right in (
+    for source, text, right in (
         ("memory", example.memory, example.memory_right),
         ("evidence", example.evidence, example.evidence_right),
     ):
-        said = "(not recorded)" if text is None else textwrap.shorten(text, _TEXT, placeholder=" ...")
-        paragraph(console, f"{whose} says ({'right' if right else 'wrong'}): {said}")
+        answer = "(not recorded)" if text is None else textwrap.shorten(text, _TEXT, placeholder=" ...")
+        paragraph(console, f"{source} says ({'right' if right else 'wrong'}): {answer}")
     for step in example.steps:
         paragraph(console, _reached(step))
     paragraph(console, f"so it takes: {example.takes}")

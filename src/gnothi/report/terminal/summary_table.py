@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 def show(console: Console, summary: Summary, title: str = "") -> None:
     """The table of methods, never/always/oracle, the paired tests that matter, decisions in the lab, warnings. The ``title`` is
     the data set's name where none is given."""
-    said = f"{title or summary.dataset}: means per question, 95% intervals below; retr.: share of questions with a search"
-    paragraph(console, said)
+    caption = f"{title or summary.dataset}: means per question, 95% intervals below; retr.: share of questions with a search"
+    paragraph(console, caption)
     tables.methods(summary.methods).show(console)
     _reached(console, summary.methods)
-    for found in summary.signals:
-        _signals(console, found)
-    for told in (_beside, _honesty, _from_cache, _thought):
-        for line in (line for method in summary.methods for line in told(method)):
+    for panel in summary.signals:
+        _signals(console, panel)
+    for notes in (_beside, _honesty, _from_cache, _thought):
+        for line in (line for method in summary.methods for line in notes(method)):
             paragraph(console, line)
     for test in summary.comparisons:
         if test.metric == "em":
@@ -51,27 +51,27 @@ def show_costs(console: Console, document: Document) -> None:
 
 def _reached(console: Console, methods: Sequence[Method]) -> None:
     """The search and the reader told apart, where anything was searched for."""
-    told = {one.method: one.reached for one in methods if one.reached and one.reached.n}
-    if told and any(one.retrieval_rate for one in methods):
-        said = (
+    by_method = {one.method: one.reached for one in methods if one.reached and one.reached.n}
+    if by_method and any(one.retrieval_rate for one in methods):
+        caption = (
             "where answers were lost: shares of the n questions of which it can be told, then how many were misread (read, but "
             "wrong), unread (found, not read), not found, or right without"
         )
-        paragraph(console, said)
-        tables.reached(told).show(console)
+        paragraph(console, caption)
+        tables.reached(by_method).show(console)
 
 
-def _signals(console: Console, found: SideBySide) -> None:
+def _signals(console: Console, panel: SideBySide) -> None:
     """The signals that a method measured side by side."""
-    method = found.method
+    method = panel.method
     paragraph(
         console,
-        f"signals measured by {method}: AUROC: which of {method}'s own answers are wrong ({found.wrong} of {found.n}; 95% "
+        f"signals measured by {method}: AUROC: which of {method}'s own answers are wrong ({panel.wrong} of {panel.n}; 95% "
         "intervals); calls, and tokens read and written: what the signal would take alone, beyond the answer",
     )
-    tables.side_by_side(found).show(console)
-    if found.left_out:
-        missing = ", ".join(f"{name} ({', '.join(needs)})" if needs else name for name, needs in found.left_out.items())
+    tables.side_by_side(panel).show(console)
+    if panel.left_out:
+        missing = ", ".join(f"{name} ({', '.join(needs)})" if needs else name for name, needs in panel.left_out.items())
         paragraph(console, f"{method}: left out, because the model or a resource lacks what they need: {missing}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gnothi.errors import InvalidInput
-from gnothi.files import meant
+from gnothi.files import nearest
 
 INDEX = "gnothi-index.json"  # its folder holds an index, or a graph
 _SHOWN = 16
@@ -137,7 +137,7 @@ def file(path: Path, root: Path, formats: Collection[str]) -> SourceFile | Skipp
     try:
         status = path.stat()
     except FileNotFoundError:
-        near = meant(path).replace("Did you mean", ": did you mean").rstrip()
+        near = nearest(path).replace("Did you mean", ": did you mean").rstrip()
         return Skipped(path, f"does not exist{near}" if not path.is_symlink() else "is a link to nothing")
     except OSError as error:
         return Skipped(path, f"cannot be read: {error.strerror}", unreadable=True)

@@ -20,30 +20,30 @@ from gnothi.serving.context import Context, json_object
 from gnothi.serving.conversation import AnswerRequest, chat_request
 from gnothi.serving.failures import Refusal
 from gnothi.serving.service import Answered, SetUp
-from gnothi.serving.shown import EventLines, Shown, shown
+from gnothi.serving.shown import EventLines, RenderedAnswer, render
 
 END = "data: [DONE]\n\n"
-Show = Callable[[Answered], Shown]
+Show = Callable[[Answered], RenderedAnswer]
 
 
 def routes(context: Context) -> Sequence[BaseRoute]:
     async def chat(request: Request) -> Response:
         body = await json_object(request, context.settings.max_body)
-        asked = await asyncio.to_thread(chat_request, body, context.settings.max_question)
-        setup = context.service.find(asked.model)
+        parsed = await asyncio.to_thread(chat_request, body, context.settings.max_question)
+        setup = context.service.find(parsed.model)
         name = f"chatcmpl-{uuid.uuid4().hex}"
-        work, show = question(context, setup, asked), showing(context, request)
-        if asked.stream:
-            return await streamed(context, request, work, _Chunks(name, setup, show, asked.usage))
-        found = show(await whole(context, request, work))
-        return JSONResponse(_completion(name, setup, found))
+        work, show = question(context, setup, parsed), showing(context, request)
+        if parsed.stream:
+            return await streamed(context, request, work, _Chunks(name, setup, show, parsed.usage))
+        rendered = show(await whole(context, request, work))
+        return JSONResponse(_completion(name, setup, rendered))
 
     return [Route("/v1/chat/completions", chat, methods=["POST"])]
 
 
-def question(context: Context, setup: SetUp, asked: AnswerRequest) -> Work[Answered]:
+def question(context: Context, setup: SetUp, parsed: AnswerRequest) -> Work[Answered]:
     """What is to be done about it."""
-    conversation = asked.conversation
+    conversation = parsed.conversation
 
     def work(listeners: Sequence[Listener]) -> Awaitable[Answered]:
         if conversation.helper:
@@ -53,7 +53,7 @@ def question(context: Context, setup: SetUp, asked: AnswerRequest) -> Work[Answe
             conversation.question,
             conversation.history,
             conversation.attached,
-            filters=asked.filters,
+            filters=parsed.filters,
             listeners=listeners,
         )
 
@@ -64,22 +64,22 @@ def showing(context: Context, request: Request) -> Show:
     """How an answer is shown to this client; it is noted for the log, too."""
     base = context.base(request)
 
-    def show(answered: Answered) -> Shown:
-        found = shown(answered, lambda passage: base + context.links.passage(passage))
-        logs.note_answer(request.scope, found, context.settings.log_content)
-        return found
+    def show(answered: Answered) -> RenderedAnswer:
+        rendered = render(answered, lambda passage: base + context.links.passage(passage))
+        logs.note_answer(request.scope, rendered, context.settings.log_content)
+        return rendered
 
     return show
 
 
-def _completion(name: str, setup: SetUp, found: Shown) -> dict[str, Any]:
+def _completion(name: str, setup: SetUp, rendered: RenderedAnswer) -> dict[str, Any]:
     message = {
         "role": "assistant",
-        "content": found.text,
+        "content": rendered.text,
         "refusal": None,
-        "annotations": _annotations(found),
-        "reasoning": found.reasoning,
-        "reasoning_content": found.reasoning,
+        "annotations": _annotations(rendered),
+        "reasoning": rendered.reasoning,
+        "reasoning_content": rendered.reasoning,
     }
     return {
         "id": name,
@@ -87,15 +87,15 @@ def _completion(name: str, setup: SetUp, found: Shown) -> dict[str, Any]:
         "created": int(time.time()),
         "model": setup.id,
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
-        "usage": _usage(found.usage),
-        **_extras(found),
+        "usage": _usage(rendered.usage),
+        **_extras(rendered),
     }
 
 
-def _annotations(found: Shown) -> list[dict[str, Any]]:
+def _annotations(rendered: RenderedAnswer) -> list[dict[str, Any]]:
     return [
         {"type": "url_citation", "url_citation": {key: one for key, one in mark.as_dict().items() if key != "type"}}
-        for mark in found.marks
+        for mark in rendered.marks
     ]
 
 
@@ -107,11 +107,11 @@ def _usage(usage: Usage) -> dict[str, int]:
     }
 
 
-def _extras(found: Shown) -> dict[str, Any]:
+def _extras(rendered: RenderedAnswer) -> dict[str, Any]:
     return {
-        "citations": [one["url"] for one in found.sources],
-        "search_results": found.search_results,
-        "gnothi": found.full,
+        "citations": [one["url"] for one in rendered.sources],
+        "search_results": rendered.search_results,
+        "gnothi": rendered.full,
     }
 
 
@@ -126,21 +126,21 @@ class _Chunks:
     def begin(self) -> Iterator[str]:
         yield self._chunk({"role": "assistant", "content": ""})
 
-    def told(self, told: EventLines) -> Iterator[str]:
-        more: dict[str, Any] = {"gnothi": told.as_dict()}
-        if isinstance(told.event, Searched | Decided) and told.lines:
-            more["event"] = {"type": "status", "data": {"description": told.text.partition("\n")[0], "done": False}}
-        yield self._chunk({"reasoning": told.text, "reasoning_content": told.text}, **more)
+    def event(self, narrated: EventLines) -> Iterator[str]:
+        more: dict[str, Any] = {"gnothi": narrated.as_dict()}
+        if isinstance(narrated.event, Searched | Decided) and narrated.lines:
+            more["event"] = {"type": "status", "data": {"description": narrated.text.partition("\n")[0], "done": False}}
+        yield self._chunk({"reasoning": narrated.text, "reasoning_content": narrated.text}, **more)
 
     def end(self, answered: Answered) -> Iterator[str]:
-        found = self._show(answered)
-        yield self._chunk({"content": found.text})
-        if found.marks:
-            yield self._chunk({"annotations": _annotations(found)})
+        rendered = self._show(answered)
+        yield self._chunk({"content": rendered.text})
+        if rendered.marks:
+            yield self._chunk({"annotations": _annotations(rendered)})
         status = {"event": {"type": "status", "data": {"description": "Done", "done": True}}}
-        yield self._chunk({}, "stop", **_extras(found), **status)
+        yield self._chunk({}, "stop", **_extras(rendered), **status)
         if self._usage:
-            yield _data({**self._common, "choices": [], "usage": _usage(found.usage)})
+            yield _data({**self._common, "choices": [], "usage": _usage(rendered.usage)})
         yield END
 
     def failed(self, failure: Refusal) -> Iterator[str]:

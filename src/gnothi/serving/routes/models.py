@@ -19,19 +19,21 @@ from gnothi.serving.service import SetUp, public_name
 from gnothi.session.knowledge import effective_threshold
 
 
-def in_words(found: Calibration) -> list[str]:
+def in_words(calibration: Calibration) -> list[str]:
     """Sentences, the promise first where there is one."""
-    said = [*_promise(found), *_worth(found), _grounds(found)]
-    if math.isinf(found.threshold):
-        said.insert(0, "This gate always searches." if found.threshold < 0 else "This gate trusts every score it can measure.")
-    return said
+    sentences = [*_promise(calibration), *_worth(calibration), _grounds(calibration)]
+    if math.isinf(calibration.threshold):
+        sentences.insert(
+            0, "This gate always searches." if calibration.threshold < 0 else "This gate trusts every score it can measure."
+        )
+    return sentences
 
 
-def _promise(found: Calibration) -> list[str]:
-    promise = found.details.get("guarantee")
+def _promise(calibration: Calibration) -> list[str]:
+    promise = calibration.details.get("guarantee")
     if promise is None:
         return ["No promise was asked for when the threshold was chosen."]
-    judged = found.metric == "feedback"
+    judged = calibration.metric == "feedback"
     like = "answers like those that people judged" if judged else "questions like those it was chosen on"
     return [
         f"Promise: at most {promise['target_error']:.0%} of the answers given without a search are wrong, for {like} "
@@ -40,8 +42,8 @@ def _promise(found: Calibration) -> list[str]:
     ]
 
 
-def _worth(found: Calibration) -> list[str]:
-    worth = found.details.get("worth")
+def _worth(calibration: Calibration) -> list[str]:
+    worth = calibration.details.get("worth")
     if worth is None:
         return []
     return [
@@ -50,10 +52,10 @@ def _worth(found: Calibration) -> list[str]:
     ]
 
 
-def _grounds(found: Calibration) -> str:
-    what = "judged answers" if found.metric == "feedback" else "questions"
-    data = Path(found.dataset).name  # where it lies is nobody's business
-    return f"Chosen on {found.questions} {what} of {data} ({found.metric}), {found.date[:10]}."
+def _grounds(calibration: Calibration) -> str:
+    what = "judged answers" if calibration.metric == "feedback" else "questions"
+    data = Path(calibration.dataset).name  # where it lies is nobody's business
+    return f"Chosen on {calibration.questions} {what} of {data} ({calibration.metric}), {calibration.date[:10]}."
 
 
 def routes(context: Context) -> Sequence[BaseRoute]:
@@ -61,10 +63,10 @@ def routes(context: Context) -> Sequence[BaseRoute]:
         data = [described(context, setup) for setup in context.service.setups.values()]
         return JSONResponse({"object": "list", "data": data})
 
-    async def one(request: Request) -> Response:
+    async def model(request: Request) -> Response:
         return JSONResponse(described(context, context.service.find(request.path_params["name"])))
 
-    return [Route("/v1/models", listed), Route("/v1/models/{name:path}", one)]
+    return [Route("/v1/models", listed), Route("/v1/models/{name:path}", model)]
 
 
 def described(context: Context, setup: SetUp) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
             "gate": gate,
             "calibration": _calibration(context, setup),
             "feedback": context.feedback is not None,
-            "told": list(plan.notes) if plan.calibration is None else _told(setup),
+            "notes": list(plan.notes) if plan.calibration is None else _threshold_notes(setup),
             "warnings": [*setup.public_warnings, *([alarm] if alarm else ())],
         },
     }
@@ -95,10 +97,10 @@ def described(context: Context, setup: SetUp) -> dict[str, Any]:
 
 def _calibration(context: Context, setup: SetUp) -> dict[str, Any] | None:
     """What the gate's threshold rests on, and whether live scores still look like those that it was chosen on."""
-    found, drift = setup.plan.calibration, context.drifts.of(setup)
-    if found is None and drift is None:
+    calibration, drift = setup.plan.calibration, context.drifts.of(setup)
+    if calibration is None and drift is None:
         return None
-    return {"words": ["A gate learnt from outcomes decides."] if found is None else in_words(found), "drift": drift}
+    return {"words": ["A gate learnt from outcomes decides."] if calibration is None else in_words(calibration), "drift": drift}
 
 
 def _gate(threshold: float) -> dict[str, Any]:
@@ -108,8 +110,11 @@ def _gate(threshold: float) -> dict[str, Any]:
     return {"threshold": None, "fires": "always" if threshold < 0 else "never"}
 
 
-def _told(setup: SetUp) -> list[str]:
+def _threshold_notes(setup: SetUp) -> list[str]:
     """What a calibrated threshold rests on, without the folder of its file."""
-    found = setup.plan.calibration
-    assert found is not None
-    return [f"threshold {found.threshold:g} for {found.signal}, calibrated on {found.questions} questions of {found.dataset}"]
+    calibration = setup.plan.calibration
+    assert calibration is not None
+    return [
+        f"threshold {calibration.threshold:g} for {calibration.signal}, calibrated on {calibration.questions} questions of "
+        f"{calibration.dataset}"
+    ]

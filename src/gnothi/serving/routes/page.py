@@ -65,19 +65,19 @@ def _passages(context: Context) -> list[BaseRoute]:
     async def passage(request: Request) -> Response:
         if not signed(context, request):
             return page("No such link", "This link is not valid, or not any more. Ask again for a new one.", 403)
-        found = context.links.find(request.path_params["name"])
-        if found is None:
+        cited = context.links.find(request.path_params["name"])
+        if cited is None:
             return page("Forgotten", "The server does not remember this passage any more. Ask again for a new link.", 404)
-        known = [f"{key}: {as_text(one)}" for key, one in found.metadata.items()]
-        return page(found.title or found.id, "\n".join([found.text, *([""] if known else []), *known]))
+        known = [f"{key}: {as_text(one)}" for key, one in cited.metadata.items()]
+        return page(cited.title or cited.id, "\n".join([cited.text, *([""] if known else []), *known]))
 
     return [Route("/passages/{name}", passage)]
 
 
 def signed(context: Context, request: Request) -> bool:
     """Whether the request's link is ours and not too old."""
-    given = request.query_params
-    return context.links.valid(request.url.path, given.get("expires", ""), given.get("signature", ""))
+    parameters = request.query_params
+    return context.links.valid(request.url.path, parameters.get("expires", ""), parameters.get("signature", ""))
 
 
 _REPORT_POLICY = (
@@ -91,8 +91,8 @@ def _runs(context: Context) -> list[BaseRoute]:
     reports = _Reports()
 
     async def listed(request: Request) -> Response:
-        base, found = context.base(request), folders(context.settings.runs)
-        data = [{"name": name, "url": base + context.links.signed(f"/runs/{name}")} for name in sorted(found)]
+        base, runs = context.base(request), folders(context.settings.runs)
+        data = [{"name": name, "url": base + context.links.signed(f"/runs/{name}")} for name in sorted(runs)]
         return JSONResponse({"object": "list", "data": data})
 
     async def report(request: Request) -> Response:
@@ -120,16 +120,16 @@ class _Reports:
     """Made one at a time, on a thread, and kept until the run grows."""
 
     def __init__(self) -> None:
-        self._kept: dict[Path, tuple[int, str]] = {}
+        self._pages: dict[Path, tuple[int, str]] = {}
         self._making = asyncio.Lock()
 
     async def of(self, folder: Path) -> str:
         async with self._making:
             rows = folder / "rows.jsonl"
             stamp = rows.stat().st_mtime_ns if rows.exists() else 0
-            if self._kept.get(folder, (None, ""))[0] != stamp:
-                self._kept[folder] = stamp, await asyncio.to_thread(_render, folder)
-            return self._kept[folder][1]
+            if self._pages.get(folder, (None, ""))[0] != stamp:
+                self._pages[folder] = stamp, await asyncio.to_thread(_render, folder)
+            return self._pages[folder][1]
 
 
 def _render(folder: Path) -> str:

@@ -41,28 +41,28 @@ def routes(context: Context) -> Sequence[BaseRoute]:
         narrowing = filters(body)
         unknown: list[UnknownKeys] = []
 
-        def heard(event: Event) -> None:
+        def note_unknown(event: Event) -> None:
             if isinstance(event, UnknownKeys):
                 unknown.append(event)
 
-        found = await whole(
+        scored = await whole(
             context,
             request,
-            lambda said: context.service.search(setup, query, k, filters=narrowing, listeners=(*said, heard)),
+            lambda listening: context.service.search(setup, query, k, filters=narrowing, listeners=(*listening, note_unknown)),
         )
         base = context.base(request)
         passages = [
-            asdict(one.passage) | {"score": one.score, "url": base + context.links.passage(one.passage)} for one in found
+            asdict(one.passage) | {"score": one.score, "url": base + context.links.passage(one.passage)} for one in scored
         ]
         warnings = [f"filter: {unknown_keys(one.lacking, one.known)}" for one in unknown]
-        told = {"object": "list", "model": setup.id, "query": query, "data": passages}
-        return JSONResponse(jsonable(told | ({"warnings": warnings} if warnings else {})))
+        content = {"object": "list", "model": setup.id, "query": query, "data": passages}
+        return JSONResponse(jsonable(content | ({"warnings": warnings} if warnings else {})))
 
     async def know(request: Request) -> Response:
         body = await json_object(request, context.settings.max_body)
         setup, text = setup_of(body, _has_gate), question(body.get("question"), "question", longest)
-        found = await whole(context, request, lambda said: context.service.know(setup, text, listeners=said))
-        return JSONResponse(jsonable({"object": "knowledge", "model": setup.id} | found.as_dict()))
+        knowledge = await whole(context, request, lambda listening: context.service.know(setup, text, listeners=listening))
+        return JSONResponse(jsonable({"object": "knowledge", "model": setup.id} | knowledge.as_dict()))
 
     async def feedback(request: Request) -> Response:
         body = await json_object(request, context.settings.max_body)

@@ -21,7 +21,7 @@ from gnothi.serving.conversation import response_request
 from gnothi.serving.failures import Refusal
 from gnothi.serving.routes.chat import Show, question, showing
 from gnothi.serving.service import Answered, SetUp
-from gnothi.serving.shown import EventLines, Shown
+from gnothi.serving.shown import EventLines, RenderedAnswer
 
 Item = dict[str, Any]
 
@@ -29,15 +29,15 @@ Item = dict[str, Any]
 def routes(context: Context) -> Sequence[BaseRoute]:
     async def respond(request: Request) -> Response:
         body = await json_object(request, context.settings.max_body)
-        asked = await asyncio.to_thread(response_request, body, context.settings.max_question)
-        setup = context.service.find(asked.model)
-        work, show, frame = question(context, setup, asked), showing(context, request), _Frame(setup)
-        if asked.stream:
+        parsed = await asyncio.to_thread(response_request, body, context.settings.max_question)
+        setup = context.service.find(parsed.model)
+        work, show, frame = question(context, setup, parsed), showing(context, request), _Frame(setup)
+        if parsed.stream:
             return await streamed(context, request, work, _Events(frame, show))
         answered = await whole(context, request, work)
-        found = show(answered)
+        rendered = show(answered)
         searches = [_search(event) for event in answered.result.searches]
-        return JSONResponse(frame.completed([_reasoning(found.reasoning), *searches, _message(found)], found))
+        return JSONResponse(frame.completed([_reasoning(rendered.reasoning), *searches, _message(rendered)], rendered))
 
     return [Route("/v1/responses", respond, methods=["POST"])]
 
@@ -67,14 +67,14 @@ class _Frame:
     def begun(self) -> Item:
         return {**self._common, "status": "in_progress", "error": None, "output": [], "usage": None}
 
-    def completed(self, output: Sequence[Item], found: Shown) -> Item:
+    def completed(self, output: Sequence[Item], rendered: RenderedAnswer) -> Item:
         return {
             **self._common,
             "status": "completed",
             "error": None,
             "output": list(output),
-            "usage": _usage(found.usage),
-            "gnothi": found.full,
+            "usage": _usage(rendered.usage),
+            "gnothi": rendered.full,
         }
 
     def failed(self, failure: Refusal) -> Item:
@@ -98,11 +98,13 @@ class _Events:
         part = {"type": "summary_text", "text": ""}
         yield self._event("response.reasoning_summary_part.added", **self._of_summary, part=part)
 
-    def told(self, told: EventLines) -> Iterator[str]:
-        self._thoughts += told.text
-        yield self._event("response.reasoning_summary_text.delta", **self._of_summary, delta=told.text, gnothi=told.as_dict())
-        if isinstance(told.event, Searched):
-            item, place = _search(told.event), len(self._output)
+    def event(self, narrated: EventLines) -> Iterator[str]:
+        self._thoughts += narrated.text
+        yield self._event(
+            "response.reasoning_summary_text.delta", **self._of_summary, delta=narrated.text, gnothi=narrated.as_dict()
+        )
+        if isinstance(narrated.event, Searched):
+            item, place = _search(narrated.event), len(self._output)
             self._output.append(item)
             of = {"output_index": place, "item_id": item["id"]}
             begun = {**item, "status": "in_progress", "results": None}
@@ -112,30 +114,30 @@ class _Events:
             yield self._event("response.output_item.done", output_index=place, item=item)
 
     def end(self, answered: Answered) -> Iterator[str]:
-        found = self._show(answered)
+        rendered = self._show(answered)
         thoughts = {"type": "summary_text", "text": self._thoughts}
         yield self._event("response.reasoning_summary_text.done", **self._of_summary, text=self._thoughts)
         yield self._event("response.reasoning_summary_part.done", **self._of_summary, part=thoughts)
         self._output[0] = {**self._output[0], "summary": [thoughts] if self._thoughts else []}
         yield self._event("response.output_item.done", output_index=0, item=self._output[0])
-        yield from self._said(found)
-        yield self._event("response.completed", response=self._frame.completed(self._output, found))
+        yield from self._message_events(rendered)
+        yield self._event("response.completed", response=self._frame.completed(self._output, rendered))
 
     def failed(self, failure: Refusal) -> Iterator[str]:
         yield self._event("response.failed", response=self._frame.failed(failure))
 
-    def _said(self, found: Shown) -> Iterator[str]:
-        item, place = _message(found), len(self._output)
+    def _message_events(self, rendered: RenderedAnswer) -> Iterator[str]:
+        item, place = _message(rendered), len(self._output)
         self._output.append(item)
         (text,) = item["content"]
         of = {"output_index": place, "item_id": item["id"], "content_index": 0}
         empty = {**item, "status": "in_progress", "content": []}
         yield self._event("response.output_item.added", output_index=place, item=empty)
         yield self._event("response.content_part.added", **of, part={**text, "text": "", "annotations": []})
-        yield self._event("response.output_text.delta", **of, delta=found.text, logprobs=[])
+        yield self._event("response.output_text.delta", **of, delta=rendered.text, logprobs=[])
         for number, one in enumerate(text["annotations"]):
             yield self._event("response.output_text.annotation.added", **of, annotation_index=number, annotation=one)
-        yield self._event("response.output_text.done", **of, text=found.text, logprobs=[])
+        yield self._event("response.output_text.done", **of, text=rendered.text, logprobs=[])
         yield self._event("response.content_part.done", **of, part=text)
         yield self._event("response.output_item.done", output_index=place, item=item)
 
@@ -170,9 +172,9 @@ def _search(event: Searched) -> Item:
     return {**call, "queries": [event.query], "results": jsonable(results)}
 
 
-def _message(found: Shown) -> Item:
-    annotations = [mark.as_dict() for mark in found.marks]
-    text = {"type": "output_text", "text": found.text, "annotations": annotations, "logprobs": []}
+def _message(rendered: RenderedAnswer) -> Item:
+    annotations = [mark.as_dict() for mark in rendered.marks]
+    text = {"type": "output_text", "text": rendered.text, "annotations": annotations, "logprobs": []}
     common = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "status": "completed", "role": "assistant"}
     return {**common, "content": [text]}
 

@@ -30,8 +30,8 @@ def names(mentions: tuple[Mention, ...]) -> list[str]:
     return [mention.node for mention in mentions]
 
 
-def triples(found: Neighbourhood) -> list[tuple[str, str, str]]:
-    return [(fact.head, fact.relation, fact.tail) for fact in found.facts]
+def triples(neighbourhood: Neighbourhood) -> list[tuple[str, str, str]]:
+    return [(fact.head, fact.relation, fact.tail) for fact in neighbourhood.facts]
 
 
 class GraphConformance:
@@ -61,15 +61,15 @@ class GraphConformance:
     async def test_steps_lead_in_either_direction_and_nearer_facts_come_first(self, graph: KnowledgeGraph) -> None:
         chain = list(TRIPLES[:4])
         assert triples(await graph.neighbourhood(["Heron Island"], 1, 10)) == chain[2:4]
-        found = triples(await graph.neighbourhood(["Heron Island"], 2, 10))
-        assert found == [*chain[2:4], chain[1]]
+        facts = triples(await graph.neighbourhood(["Heron Island"], 2, 10))
+        assert facts == [*chain[2:4], chain[1]]
         assert triples(await graph.neighbourhood(["Heron Island"], 0, 10)) == []
 
     async def test_each_fact_comes_once_with_its_sentence(self, graph: KnowledgeGraph) -> None:
-        found = await graph.neighbourhood(["Dana Brisk", "Orvel", "Dana Brisk"], 3, 100)
-        assert len(set(triples(found))) == len(found.facts)
-        assert set(triples(found)) == set(TRIPLES) - {("mirror", "shows", "mirror")}
-        for fact in found.facts:
+        neighbourhood = await graph.neighbourhood(["Dana Brisk", "Orvel", "Dana Brisk"], 3, 100)
+        assert len(set(triples(neighbourhood))) == len(neighbourhood.facts)
+        assert set(triples(neighbourhood)) == set(TRIPLES) - {("mirror", "shows", "mirror")}
+        for fact in neighbourhood.facts:
             assert isinstance(fact, Fact)
             assert fact.head.lower() in fact.text.lower()
             assert fact.tail.lower() in fact.text.lower()
@@ -78,10 +78,10 @@ class GraphConformance:
         assert triples(await graph.neighbourhood(["mirror"], 3, 1)) == [("mirror", "shows", "mirror")]
 
     async def test_of_a_hub_only_so_many_facts_are_taken_and_it_is_named(self, graph: KnowledgeGraph) -> None:
-        found = await graph.neighbourhood(["wheel"], 1, 3)
-        assert len(found.facts) == 3
-        assert found.capped == ("wheel",)
-        assert await graph.neighbourhood(["wheel"], 1, 3) == found
+        neighbourhood = await graph.neighbourhood(["wheel"], 1, 3)
+        assert len(neighbourhood.facts) == 3
+        assert neighbourhood.capped == ("wheel",)
+        assert await graph.neighbourhood(["wheel"], 1, 3) == neighbourhood
         # The hub's cap is not the spokes': each of them leads to the hub and no further.
         assert len((await graph.neighbourhood(["spoke s", "spoke t", "spoke u", "spoke v"], 1, 3)).facts) == 4
         assert (await graph.neighbourhood(["wheel"], 1, 9)).capped == ()

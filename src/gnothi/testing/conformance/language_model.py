@@ -111,9 +111,9 @@ class LanguageModelConformance:
             several = await model.sample(PROMPTS[1], 6, decoding, [*specs, specs[0]])
             assert texts(several) == texts(plain)
             assert len(several.states) == len(specs) + 1
-            for alone, found in zip([*single, single[0]], several.states, strict=True):
+            for alone, states in zip([*single, single[0]], several.states, strict=True):
                 (expected,) = alone.states
-                np.testing.assert_allclose(found, expected, atol=1e-4 * max(1, np.abs(expected).max()))
+                np.testing.assert_allclose(states, expected, atol=1e-4 * max(1, np.abs(expected).max()))
                 assert texts(alone) == texts(plain)
 
     async def test_states_of_a_prompt_are_those_that_predict_its_first_token(self, model: LanguageModel) -> None:
@@ -125,10 +125,10 @@ class LanguageModelConformance:
         # Beside a continuation of the same prompt, beside others, twice at a time, alone.
         sampled = await gather(*(model.sample(prompt, 1, Decoding(max_tokens=1), places) for prompt in PROMPTS))
         company = [model.sample(prompt, 2, WARM, [StateSpec()]) for prompt in PROMPTS[:2]]
-        found = (await gather(*company, *(model.states(prompt, [*places, places[0]]) for prompt in PROMPTS * 2)))[2:]
-        found += [await model.states(PROMPTS[2], [*places, places[0]])]
+        states = (await gather(*company, *(model.states(prompt, [*places, places[0]]) for prompt in PROMPTS * 2)))[2:]
+        states += [await model.states(PROMPTS[2], [*places, places[0]])]
         for one, expected, prompt in zip(
-            found, [*sampled, *sampled, sampled[2]], [*PROMPTS, *PROMPTS, PROMPTS[2]], strict=True
+            states, [*sampled, *sampled, sampled[2]], [*PROMPTS, *PROMPTS, PROMPTS[2]], strict=True
         ):
             assert isinstance(one, PromptStates)
             assert one.prompt_tokens == expected.generations[0].prompt_tokens, prompt
@@ -245,10 +245,10 @@ class Network:
         """As ``refeed``, of several layers in one pass."""
         import torch
 
-        seen: dict[tuple[Site, int], Any] = {}
+        outputs: dict[tuple[Site, int], Any] = {}
 
         def hook(site: Site, layer: int) -> Any:
-            return lambda _m, _i, output: seen.update({(site, layer): output[0] if isinstance(output, tuple) else output})
+            return lambda _m, _i, output: outputs.update({(site, layer): output[0] if isinstance(output, tuple) else output})
 
         hooks = [self.ffn(layer).register_forward_hook(hook("ffn", layer)) for layer in layers]
         hooks += [self.layer(layer).register_forward_hook(hook("residual", layer)) for layer in layers]
@@ -258,9 +258,9 @@ class Network:
             one.remove()
         for layer in layers:
             if layer + 1 < self.model.config.num_hidden_layers:
-                assert torch.equal(seen["residual", layer], out.hidden_states[layer + 1])
-        found = {place: value[0].double().numpy() for place, value in seen.items()}
-        return out.logits[0].double().numpy(), [(found["ffn", layer], found["residual", layer]) for layer in layers]
+                assert torch.equal(outputs["residual", layer], out.hidden_states[layer + 1])
+        states = {place: value[0].double().numpy() for place, value in outputs.items()}
+        return out.logits[0].double().numpy(), [(states["ffn", layer], states["residual", layer]) for layer in layers]
 
 
 def log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -350,12 +350,12 @@ class NetworkConformance(LanguageModelConformance):
         layers = range(network.model.config.num_hidden_layers)
         places = [StateSpec(layer, site, "predicting") for layer in layers for site in SITES]
         together, shallowest = [
-            await gather(*(model.states(prompt, wanted) for prompt in PROMPTS)) for wanted in (places, places[:1])
+            await gather(*(model.states(prompt, asked_places) for prompt in PROMPTS)) for asked_places in (places, places[:1])
         ]
-        for prompt, found, alone in zip(PROMPTS, together, shallowest, strict=True):
-            assert found.prompt_tokens == alone.prompt_tokens == len(network.prompt_ids(prompt))
+        for prompt, states, alone in zip(PROMPTS, together, shallowest, strict=True):
+            assert states.prompt_tokens == alone.prompt_tokens == len(network.prompt_ids(prompt))
             _, plain = network.refeed_layers(network.prompt_ids(prompt), layers)
-            for state, expected in zip(found.states, self.in_order(plain), strict=True):
+            for state, expected in zip(states.states, self.in_order(plain), strict=True):
                 self.check_state(network, state, expected[-1])
             (state,) = alone.states
             self.check_state(network, state, next(self.in_order(plain))[-1])

@@ -77,10 +77,10 @@ def _greedy(prompt: Prompt) -> Reply:
     if prompt.task.name == "ask_for":
         last = re.split(r"(?<=[.?]) ", prompt.question)[-2]
         return Reply(last.replace("Nobody Atall", "").replace("Nowhere", ""))
-    found = re.search(r"Velkarra(\d+)", prompt.question)
-    if not found or prompt.question.startswith("Who"):
+    match = re.search(r"Velkarra(\d+)", prompt.question)
+    if not match or prompt.question.startswith("Who"):
         return _simple(prompt)
-    number = int(found.group(1))
+    number = int(match.group(1))
     read = " ".join(passage.text for passage in prompt.passages) + " " + prompt.answer_so_far
     knows_director = f"directed by {PEOPLE[number]}" in read or f"Velkarra{number}? {PEOPLE[number]}" in read
     knows_town = any(f"{PEOPLE[number]} {fact} {TOWNS[number]}" in read for fact in ("was born in", "born?"))
@@ -114,11 +114,11 @@ def _greedy(prompt: Prompt) -> Reply:
 
 def _reflecting(prompt: Prompt) -> Reply:
     """What a model that writes reflection tokens writes next: it reads the last paragraph and remembers its own sentences."""
-    found = re.search(r"Velkarra(\d+)", prompt.question)
-    assert found
-    number, so_far = int(found.group(1)), prompt.answer_so_far
-    *said, last = re.split(r"(?<=</paragraph>)|(?<=\[No Retrieval\])", so_far) if so_far else [""]
-    own = " ".join(re.sub(r"(?s)<paragraph>.*?</paragraph>", "", one) for one in said)
+    match = re.search(r"Velkarra(\d+)", prompt.question)
+    assert match
+    number, so_far = int(match.group(1)), prompt.answer_so_far
+    *sentences, last = re.split(r"(?<=</paragraph>)|(?<=\[No Retrieval\])", so_far) if so_far else [""]
+    own = " ".join(re.sub(r"(?s)<paragraph>.*?</paragraph>", "", one) for one in sentences)
     read = re.findall(r"<paragraph>(.*?)</paragraph>", so_far.replace("\n", " "))[-1:]
     film, person = (
         f"The film Velkarra{number} was directed by {PEOPLE[number]}.",
@@ -135,21 +135,21 @@ def _reflecting(prompt: Prompt) -> Reply:
         town = TOWNS[number] if useful else "Nowhere"
         return Reply(f"{useful[0] if useful else 'Nothing is told.'} {CONCLUSION} {town}.", (-0.01,) if useful else (-3.0,))
     if last.endswith("."):
-        return Reply("[Fully supported]" if useful else "[Utility:1]" if said[-1].endswith("]") else SUPPORTS[2])
+        return Reply("[Fully supported]" if useful else "[Utility:1]" if sentences[-1].endswith("]") else SUPPORTS[2])
     return Reply("[Retrieval]" if film in last else "[Utility:5]" if "[Fully" in last else "[Utility:1]")
 
 
 def _acting(prompt: Prompt) -> Reply:
     """The next thought and action towards the town, by the pages of the film and of its director."""
-    found = re.search(r"Velkarra(\d+)", prompt.question)
-    assert found
-    number, read = int(found.group(1)), prompt.answer_so_far
+    match = re.search(r"Velkarra(\d+)", prompt.question)
+    assert match
+    number, read = int(match.group(1)), prompt.answer_so_far
     knows_director, knows_town = f"directed by {PEOPLE[number]}" in read, f"{PEOPLE[number]} was born in" in read
     town = TOWNS[number] if knows_director and knows_town else "Nowhere"
     if read.endswith("finish["):
         return Reply(town)
     searches = read.count(": search[")
-    name = PEOPLE[number] if knows_director else found.group()
+    name = PEOPLE[number] if knows_director else match.group()
     if knows_town or searches > 1 or (searches and not knows_director):
         return Reply(f" That is all.\nAction {searches + 1}: finish[{town}]\nObservation")
     return Reply(f" The page of {name} may tell.\nAction {searches + 1}: search[{name}]\nObservation")
@@ -157,11 +157,11 @@ def _acting(prompt: Prompt) -> Reply:
 
 def _tagging(prompt: Prompt) -> Reply:
     """The next turn of a model that thinks, searches and answers by tags."""
-    found = re.search(r"Velkarra(\d+)", prompt.question)
-    assert found
-    number, read = int(found.group(1)), prompt.answer_so_far
+    match = re.search(r"Velkarra(\d+)", prompt.question)
+    assert match
+    number, read = int(match.group(1)), prompt.answer_so_far
     knows_director, knows_town = f"directed by {PEOPLE[number]}" in read, f"{PEOPLE[number]} was born in" in read
-    name = PEOPLE[number] if knows_director else found.group()
+    name = PEOPLE[number] if knows_director else match.group()
     if knows_town or f" {name} " in read.replace(f"({name})", ""):
         return Reply(f"<think>That is all.</think>\n<answer> {TOWNS[number] if knows_town else 'Nowhere'} </answer>")
     opening, closing = (
@@ -178,18 +178,18 @@ def _judged(prompt: Prompt) -> Reply:
         return Reply(f"1. Who directed the film {name.group()}?\n2. Where was #1 born?")
     if prompt.task.name == "equivalent":
         return Reply("Yes" if len(set(prompt.choices)) == 1 else "No")
-    wanted = f"{name.group()} was directed" if name else f"{town.group(1)} was born" if town else ""
-    return Reply("Yes" if wanted and wanted in prompt.passages[0].text else "No")
+    statement = f"{name.group()} was directed" if name else f"{town.group(1)} was born" if town else ""
+    return Reply("Yes" if statement and statement in prompt.passages[0].text else "No")
 
 
 def _simple(prompt: Prompt) -> Reply:
     """The parts of the world's questions: who directed a film, where a person was born."""
     read = " ".join(passage.text for passage in prompt.passages)
-    told = re.search(r"[^.]*(?:directed by (\w+ \w+)|was born in (\w+))", read)
-    answer = next(part for part in told.groups() if part) if told else "Nobody" if "Who" in prompt.question else "Nowhere"
+    match = re.search(r"[^.]*(?:directed by (\w+ \w+)|was born in (\w+))", read)
+    answer = next(part for part in match.groups() if part) if match else "Nobody" if "Who" in prompt.question else "Nowhere"
     if prompt.task.name == "answer":
-        return Reply(answer, doubt=0.0 if told else 1.0)
-    return Reply(f"{told.group() if told else 'It is not told'}. {CONCLUSION} {answer}.")
+        return Reply(answer, doubt=0.0 if match else 1.0)
+    return Reply(f"{match.group() if match else 'It is not told'}. {CONCLUSION} {answer}.")
 
 
 class WordRetriever:
@@ -408,9 +408,9 @@ class MethodConformance:
         model = Scripted(reader)
         answer = await self.make(model)(question)
         assert answer.text == ("the KESTREL0!" if self.knows else "nowhere")
-        shown = [p for p in model.prompts if p.task.name in self.choosing and p.question == question.text]
-        assert shown
-        assert all(prompt.choices == question.choices for prompt in shown)
+        prompts = [p for p in model.prompts if p.task.name in self.choosing and p.question == question.text]
+        assert prompts
+        assert all(prompt.choices == question.choices for prompt in prompts)
 
     async def test_runs_on_a_model_that_offers_just_what_it_needs(self) -> None:
         needs = self.make().needs

@@ -95,8 +95,8 @@ class RetrieverConformance:
         assert retriever.name
 
     async def test_finds_the_obvious_passage_first(self, retriever: Retriever) -> None:
-        found = {query: (await retriever.search(query, 3))[0].passage.id for query in self.expected}
-        assert found == self.expected
+        first = {query: (await retriever.search(query, 3))[0].passage.id for query in self.expected}
+        assert first == self.expected
 
     async def test_passages_come_back_whole(self, retriever: Retriever) -> None:
         originals = {passage.id: passage for passage in self.corpus}
@@ -117,9 +117,9 @@ class RetrieverConformance:
             return
         query = " ".join(one.text for one in self.corpus)
         every = await retriever.search(query, len(self.corpus))
-        found = await among.search(query, len(self.corpus))
-        assert {one.passage.id for one in found} == passing & {one.passage.id for one in every}
-        assert await among.search(query, 1) == found[:1]
+        scored = await among.search(query, len(self.corpus))
+        assert {one.passage.id for one in scored} == passing & {one.passage.id for one in every}
+        assert await among.search(query, 1) == scored[:1]
         assert await retriever.search(query, len(self.corpus)) == every
 
     async def test_filters_add_up(self, retriever: Retriever) -> None:
@@ -127,9 +127,9 @@ class RetrieverConformance:
         if among is None or both is None:
             pytest.skip("it cannot filter")
         query = " ".join(one.text for one in self.corpus)
-        found = await filtered(among, as_filters("year<1900")).search(query, 10)
-        assert found == await both.search(query, 10)
-        assert [one.passage.id for one in found] == ["p1"]
+        scored = await filtered(among, as_filters("year<1900")).search(query, 10)
+        assert scored == await both.search(query, 10)
+        assert [one.passage.id for one in scored] == ["p1"]
 
     @pytest.mark.parametrize("k", [1, 2, 3, 1000, 10**12])
     async def test_at_most_k_best_first_ties_by_id_no_repeats(self, retriever: Retriever, k: int) -> None:

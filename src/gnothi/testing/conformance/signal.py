@@ -77,18 +77,18 @@ class SignalConformance:
         return await self.make().measure(model or Scripted(speaker), prompt, DECODING)
 
     def test_is_known_by_its_name_and_says_what_it_needs(self) -> None:
-        found, made = registry.find(self.name), self.make()
+        registered, built = registry.find(self.name), self.make()
         assert self.name in registry.names()
-        assert found.name == made.name == self.name
-        assert isinstance(found.needs, Capabilities)
-        assert found.default_threshold is None or math.isfinite(found.default_threshold)
+        assert registered.name == built.name == self.name
+        assert isinstance(registered.needs, Capabilities)
+        assert registered.default_threshold is None or math.isfinite(registered.default_threshold)
 
     async def test_gives_the_greedy_continuation_and_a_number(self) -> None:
         for prompt in (SURE, UNSURE):
-            found = await self.measured(prompt)
-            assert found.greedy == await Scripted(speaker).generate(prompt, DECODING)
-            assert isinstance(found.uncertainty, float)
-            assert math.isfinite(found.uncertainty)
+            result = await self.measured(prompt)
+            assert result.greedy == await Scripted(speaker).generate(prompt, DECODING)
+            assert isinstance(result.uncertainty, float)
+            assert math.isfinite(result.uncertainty)
 
     async def test_is_higher_where_the_model_wavers(self) -> None:
         if not self.tells:
@@ -113,8 +113,8 @@ class SignalConformance:
     @pytest.mark.parametrize("text", ["", "  \n"])
     async def test_of_a_model_that_says_nothing_nothing_is_certain(self, text: str) -> None:
         """A number or infinity: a gate fires at a blank draft in any case."""
-        found = await self.measured(UNSURE, Scripted(lambda _: Reply(text, doubt=1.0)))
-        assert not math.isnan(found.uncertainty)
+        result = await self.measured(UNSURE, Scripted(lambda _: Reply(text, doubt=1.0)))
+        assert not math.isnan(result.uncertainty)
         assert (await Gate(self.make(), 1e9)(Scripted(lambda _: text), UNSURE, DECODING)).fired
 
     async def test_runs_on_a_model_that_offers_just_what_it_needs(self) -> None:
@@ -133,7 +133,7 @@ class SignalConformance:
         alone = (await self.measured(UNSURE)).uncertainty
         for threshold, verdict in ((alone + 1, "trust"), (alone - 1, "retrieve")):
             with events.record() as happened:
-                found = await Gate(self.make(), threshold)(Scripted(speaker), UNSURE, DECODING)
+                result = await Gate(self.make(), threshold)(Scripted(speaker), UNSURE, DECODING)
             (decided,) = [event for event in happened if isinstance(event, events.Decided)]
             assert (decided.signal, decided.threshold, decided.verdict) == (self.name, threshold, verdict)
-            assert found.fired is (verdict == "retrieve")
+            assert result.fired is (verdict == "retrieve")
