@@ -22,7 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("torch", "transformers", "scipy.stats", "gnothi.cli.main", "gnothi.models.transformers", "gnothi.session.sources")
+HEAVY = (
+    "torch",
+    "transformers.models.llama.modeling_llama",
+    "scipy.stats",
+    "gnothi.cli.main",
+    "gnothi.api.given",
+    "gnothi.models.transformers",
+    "gnothi.session.sources",
+)
 CLIENT = """#!{python} -SE
 import array, json, os, socket, sys
 server = socket.socket(socket.AF_UNIX)
