@@ -24,6 +24,7 @@ from gnothi.training.self_knowledge.stages import FAMILIARITY, PANELS, collapsed
 from gnothi.types import Question
 from tests.messages import refused
 from tests.ports import held_port
+from tests.preloaded import Preloaded
 from tests.training import launched
 from tests.training.heard import Heard
 from tests.training.launched import killed_three_times
@@ -160,11 +161,11 @@ def test_two_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_under_the_launcher(tmp_path: Path) -> None:
+def test_under_the_launcher(tmp_path: Path, preloaded: Preloaded) -> None:
     """Two processes as ``accelerate launch`` starts them, which read what one found out before."""
     pytest.importorskip("trl")
     settings = ("steps=2", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
-    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "40", "--out", str(tmp_path / "out")]
+    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "20", "--out", str(tmp_path / "out")]
     command += [part for setting in settings for part in ("--set", setting)]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     # Without --multi_gpu the launcher starts one process where there is no MPI, whatever --num_processes says.
@@ -174,7 +175,7 @@ def test_under_the_launcher(tmp_path: Path) -> None:
     def finished(*program: str) -> str:
         return subprocess.run(program, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stderr
 
-    finished(sys.executable, "-m", *command, "--collect-only")
+    finished(str(preloaded.client(tmp_path / "python")), "-m", *command, "--collect-only")
     with held_port() as port:
         said = finished(*launch, str(port), "-m", *command)
     assert said.count("training: about ") == 1  # by the first of them
@@ -185,8 +186,8 @@ def test_under_the_launcher(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
-    settings = ("steps=8", "questions=4", "replies=4", "warm_start_steps=3", "evaluate_every=2", "answers.n=4")
-    command = ("self-knowledge", "lab-train:one_hop", "--limit", "40")
+    settings = ("steps=6", "questions=4", "replies=4", "warm_start_steps=3", "evaluate_every=2", "answers.n=4")
+    command = ("self-knowledge", "lab-train:one_hop", "--limit", "20")
     killed_three_times(tmp_path, command, settings, 10, ["answers/answers.jsonl"])
 
 
