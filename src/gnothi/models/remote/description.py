@@ -9,7 +9,7 @@ from gnothi.models.remote.features import BY_SETTING, Features
 from gnothi.models.remote.refusals import PREFILL
 from gnothi.models.remote.requests import RANDOM_SEED, Format
 from gnothi.models.remote.settings import RemoteSettings
-from gnothi.models.remote.thinking_fields import shown
+from gnothi.models.remote.thinking_fields import shown, told_by_hand
 from gnothi.models.remote.window import Sizes
 
 
@@ -81,6 +81,8 @@ def _thinking(features: Features, settings: RemoteSettings, format: Format, thou
     how = f" by {shown(format.thinking)}" if format.thinking else ""
     if thoughts:
         seen = f"thoughts in {thoughts}"
+        if told_by_hand(settings.more()):
+            return f"as model.extra says, no other way was tried: {seen}, {settings.thinking_tokens:,} tokens of room"
         if asked == "off":
             return f"cannot be switched off: {seen}, {settings.thinking_tokens:,} tokens of room"
         return f"{asked}{how}: {seen}, {settings.thinking_tokens:,} tokens of room"

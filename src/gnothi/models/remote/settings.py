@@ -87,8 +87,8 @@ class RemoteSettings(CallCache):
     thinking: Thinking = field(
         default="off",
         metadata={
-            "help": "whether a model that can think before it answers does: off, on, or how much; what the replies show of it "
-            "counts, and it is told where a model thinks all the same"
+            "help": "whether a model that can think before it answers does: off, on, or an effort (low, medium, high ...). A "
+            "trial shows what the server does: the output says if a model thinks despite off, or shows no thought despite on"
         },
     )
     thinking_tokens: int = field(
