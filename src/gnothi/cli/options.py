@@ -250,14 +250,7 @@ _config = click.option(
     callback=take_flags,
     help="A TOML file of settings, or the config.toml of a run to repeat.",
 )
-_set = click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A setting: KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY (repeat). Overrides the "
-    "environment and --config.",
-)
+_SETTINGS = "KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY"
 _spending = (
     click.option(
         "--cache/--no-cache",
@@ -279,11 +272,13 @@ _spending = (
 )
 
 
-def sources(*options: Decorator, spending: bool = True) -> Decorator:
+def sources(*options: Decorator, spending: bool = True, sets: str = _SETTINGS) -> Decorator:
     """``options`` name models and indexes; filters where there is an index, settings always, limits of spending unless told
-    otherwise."""
+    otherwise. ``sets`` says which settings the command has."""
     searching = (filters,) if index in options else ()
-    return packed("sources", Sources, *options, *searching, _config, _set, *(_spending if spending else ()))
+    told = f"A setting: {sets} (repeat). Overrides the environment and --config."
+    setting = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=told)
+    return packed("sources", Sources, *options, *searching, _config, setting, *(_spending if spending else ()))
 
 
 # --- which questions, and how they are asked ---------------------------------------------------------------------------
