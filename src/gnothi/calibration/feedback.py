@@ -158,7 +158,7 @@ def _warnings(same: Sequence[Judged], sample: Sequence[Judged], total: int) -> l
         f"of {total} judged answers, {len(sample)} count: those from memory under the gate as it is now. "
         f"{_of_searched(same)}So the threshold can stay or go down. For a higher one, calibrate on questions whose answers you "
         "know.",
-        "these are answers that somebody chose to judge. The promise is about answers like them: if wrong ones are reported "
+        "these are answers that somebody chose to judge. The guarantee is about answers like them: if wrong ones are reported "
         "more readily than right ones, it is stricter than it need be; if less readily, it does not hold.",
     ]
 

@@ -125,7 +125,7 @@ class Drifting:
             return f"The last {self._size} scores look like those of the calibration ({gap})."
         return (
             f"The last {self._size} scores do not look like those of the calibration ({gap}): {now:.0%} are above the "
-            f"threshold, {then:.0%} were. Questions or model have changed, and a promise made then does not cover them. "
+            f"threshold, {then:.0%} were. Questions or model have changed, and a guarantee given then does not cover them. "
             f"{self._remedy}"
         )
 

@@ -241,7 +241,7 @@ def calibrate(
         raise InvalidSetting(f"got {len(data)} data sets, expected one. Several go with --replay and --learn.")
     dataset = data[0] if data else None
     if (dataset is None) is (feedback is None):
-        both = "both, and no promise holds for a mixture of questions and judged answers"
+        both = "both, and no guarantee holds for a mixture of questions and judged answers"
         raise InvalidSetting(f"expected either DATASET or --feedback FILE, got {'neither' if dataset is None else both}.")
     dataset = dataset or str(feedback)
     replayed = None if feedback else replay_of(dataset, metric, never, always)

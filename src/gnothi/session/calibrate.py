@@ -188,7 +188,7 @@ def _no_gate(method: PlannedMethod) -> str:
     what = "has no gate with a threshold"
     if GateSource in method.spec.resources.values() and (not method.spec.gate or "learned" in method.named):
         what = "decides by a gate that is learnt, not by one signal"
-        expected = "Its costs and promises are given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`."
+        expected = "Its costs and guarantees are given when it is learnt: `gnothi calibrate --learn RUN --target-error 0.1`."
     elif method.spec.gate:
         what, instead = method.spec.gate.undecided
         expected = instead or expected

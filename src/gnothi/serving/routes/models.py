@@ -20,22 +20,22 @@ from gnothi.session.knowledge import effective_threshold
 
 
 def in_words(found: Calibration) -> list[str]:
-    """Sentences, the promise first where there is one."""
-    said = [*_promise(found), *_worth(found), _grounds(found)]
+    """Sentences, the guarantee first where there is one."""
+    said = [*_guarantee(found), *_worth(found), _grounds(found)]
     if math.isinf(found.threshold):
         said.insert(0, "This gate always searches." if found.threshold < 0 else "This gate trusts every score it can measure.")
     return said
 
 
-def _promise(found: Calibration) -> list[str]:
-    promise = found.details.get("guarantee")
-    if promise is None:
-        return ["No promise was asked for when the threshold was chosen."]
+def _guarantee(found: Calibration) -> list[str]:
+    guarantee = found.details.get("guarantee")
+    if guarantee is None:
+        return ["No guarantee was asked for when the threshold was chosen."]
     judged = found.metric == "feedback"
     like = "answers like those that people judged" if judged else "questions like those it was chosen on"
     return [
-        f"Promise: at most {promise['target_error']:.0%} of the answers given without a search are wrong, for {like} "
-        f"(with probability {1 - promise['epsilon']:.0%} over their draw).",
+        f"Guarantee: at most {guarantee['target_error']:.0%} of the answers given without a search are wrong, for {like} "
+        f"(with probability {1 - guarantee['epsilon']:.0%} over their draw).",
         "It says nothing of answers after a search, of a single answer, or of other kinds of questions.",
     ]
 
