@@ -115,3 +115,13 @@ def test_models_are_listed_with_their_settings(gnothi_json: Json) -> None:
         "gpu_memory": ["under vLLM"],
         "base_url": ["behind an API"],
     }
+
+
+def test_settings_go_with_a_model(gnothi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    complained(gnothi("list", "methods", "rag", "--set", "k=3"))
+    complained(gnothi("list", "models", "--set", "model.dtype=float32"))
+    complained(gnothi("list", "models", "lab", "--set", "k=3"))
+    monkeypatch.setenv("GNOTHI_MODEL__DTYPE", "float32")  # for other commands
+    monkeypatch.setenv("GNOTHI_K", "3")
+    assert gnothi("list", "methods", "rag")[0] == 0
+    assert gnothi("list", "models")[0] == 0

@@ -309,7 +309,7 @@ async def test_a_key_is_asked_for_and_kept_in_this_tab_alone(tmp_path: Path) -> 
         assert all(key not in one.url for one in seen.requests)
 
 
-async def test_what_is_promised_is_told() -> None:
+async def test_what_is_guaranteed_is_told() -> None:
     async with served(methods=("seakr", "direct")) as server:
         setups = server.context.service.setups
         found = Calibration("seakr", "gram", -6.0, Identity("lab"), "q", 100, "em", "2026-11-23", scores=(0.1,))
@@ -318,8 +318,8 @@ async def test_what_is_promised_is_told() -> None:
         server.context.drifts._drifting["seakr"] = Drifting(found)
         async with opened(server) as seen:
             await seen.ask(KNOWN, "seakr", "direct")
-            await seen.card().get_by_text("What is promised").click()
-            await expect(seen.card()).to_contain_text("Promise: at most 10% of the answers given without a search are wrong")
+            await seen.card().get_by_text("What is guaranteed").click()
+            await expect(seen.card()).to_contain_text("Guarantee: at most 10% of the answers given without a search are wrong")
             await expect(seen.card()).to_contain_text("Scores: collecting.")
             await seen.card("gnothi/direct").get_by_text("About this set-up").click()
             await expect(seen.card("gnothi/direct")).to_contain_text("No gate decides here")

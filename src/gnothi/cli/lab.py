@@ -99,7 +99,7 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     help="Folder of the model. If the training is unfinished, the command resumes.",
 )
 @click.option("--seed", type=int, help="Seed of the world and the model. [default: 0, the built-in world]")
-@options.sources(spending=False)
+@options.sources(spending=False, sets="KEY of the recipe, or grid.KEY, a share of the world's grid")
 def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     """Train the laboratory's model from nothing, on a GPU if there is one.
 

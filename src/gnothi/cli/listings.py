@@ -29,7 +29,7 @@ KINDS = ("methods", "settings", "signals", "models", "datasets", "recipes", "plu
 @click.command("list")
 @click.argument("kind", type=options.Name("kind to list", KINDS), metavar="|".join(KINDS))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@options.sources(spending=False)
+@options.sources(spending=False, sets="model.KEY, with models NAME")
 @options.json
 def listing(kind: str, names: tuple[str, ...], sources: options.Sources, as_json: bool) -> None:
     """List the methods, settings, signals, models, data sets, recipes or plug-ins. With NAME, describe one.
@@ -47,8 +47,12 @@ def listing(kind: str, names: tuple[str, ...], sources: options.Sources, as_json
     """
     if names and kind in ("settings", "datasets", "plugins"):
         raise InvalidInput(f"list {kind}: got the name {names[0]!r}, expected none: all are listed, with all there is to say.")
-    if kind != "models" and sources.settings.given:
-        raise InvalidSetting("--set and --config: got them without a model. They go with `gnothi list models NAME`.")
+    given = sources.settings.given
+    if (kind != "models" or not names) and any(not one.shared for one in given.values()):
+        raise InvalidSetting("--set: got it without a model. It goes with `gnothi list models NAME`.")
+    for key, one in given.items():
+        if not key.startswith("model.") and not one.shared:
+            raise InvalidSetting(f"setting {key!r} (from {one.source}): expected model.KEY with list models. Leave it out.")
     if kind == "models":
         _models(names, sources, as_json)
     elif kind in ("methods", "signals", "recipes"):

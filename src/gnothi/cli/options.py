@@ -242,14 +242,7 @@ _config = click.option(
     callback=take_flags,
     help="A TOML file of settings, or the config.toml of a run to repeat.",
 )
-_set = click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A setting: KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY (repeat). Overrides the "
-    "environment and --config.",
-)
+_SETTINGS = "KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY"
 _spending = (
     click.option(
         "--cache/--no-cache",
@@ -284,12 +277,14 @@ _calibration = (
 )
 
 
-def sources(*options: Decorator, spending: bool = True, calibration: bool = False) -> Decorator:
+def sources(*options: Decorator, spending: bool = True, calibration: bool = False, sets: str = _SETTINGS) -> Decorator:
     """``options`` name models and indexes; filters where there is an index, settings always, limits of spending unless told
-    otherwise."""
+    otherwise. ``sets`` says which settings the command has."""
     searching = (filters,) if index in options else ()
+    text = f"A setting: {sets} (repeat). Overrides the environment and --config."
+    setting = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=text)
     further = (*(_spending if spending else ()), *(_calibration if calibration else ()))
-    return packed("sources", Sources, *options, *searching, _config, _set, *further)
+    return packed("sources", Sources, *options, *searching, _config, setting, *further)
 
 
 # --- which questions, and how they are asked ---------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from gnothi.models.remote.features import BY_SETTING, Features
 from gnothi.models.remote.refusals import PREFILL
 from gnothi.models.remote.requests import RANDOM_SEED, Format
 from gnothi.models.remote.settings import RemoteSettings
-from gnothi.models.remote.thinking_fields import as_text
+from gnothi.models.remote.thinking_fields import as_text, sets_thinking
 from gnothi.models.remote.window import Sizes
 
 
@@ -81,6 +81,8 @@ def _thinking(features: Features, settings: RemoteSettings, format: Format, thou
     how = f" by {as_text(format.thinking)}" if format.thinking else ""
     if thoughts:
         place = f"thoughts in {thoughts}"
+        if sets_thinking(settings.more()):
+            return f"as model.extra says, no other way was tried: {place}, {settings.thinking_tokens:,} tokens of room"
         if thinking == "off":
             return f"cannot be switched off: {place}, {settings.thinking_tokens:,} tokens of room"
         return f"{thinking}{how}: {place}, {settings.thinking_tokens:,} tokens of room"

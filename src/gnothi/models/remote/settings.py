@@ -87,8 +87,8 @@ class RemoteSettings(CallCache):
     thinking: Thinking = field(
         default="off",
         metadata={
-            "help": "whether the model thinks before it answers, if it can: off, on, or an effort; thoughts in replies are "
-            "counted, and a message says so if a model thinks although this is off"
+            "help": "whether a model that can think before it answers does: off, on, or an effort (low, medium, high ...). A "
+            "trial shows what the server does: the output says if a model thinks despite off, or shows no thought despite on"
         },
     )
     thinking_tokens: int = field(

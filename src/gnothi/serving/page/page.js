@@ -216,13 +216,13 @@ function about(id, warnings = []) {
     told.push(...found.calibration.words.map(text => h("li", {}, text)));
     const drift = found.calibration.drift;
     if (drift) told.push(h("li", { className: drift.state === "drift" ? "warn" : "" }, h("b", {}, `Scores: ${drift.state}. `), drift.advice));
-  } else if (found?.gate) told.push(h("li", {}, `The threshold, ${number(found.gate.threshold)}, was not calibrated here: nothing is promised.`));
-  else told.push(h("li", {}, "No gate decides here, so there is no threshold and no promise."));
+  } else if (found?.gate) told.push(h("li", {}, `The threshold, ${number(found.gate.threshold)}, was not calibrated here: nothing is guaranteed.`));
+  else told.push(h("li", {}, "No gate decides here, so there is no threshold and no guarantee."));
   const odd = [...new Set([...warnings, ...(found?.warnings ?? [])])];
   told.push(...odd.map(text => h("li", { className: "warn" }, text)));
   const alarms = odd.length + (found?.calibration?.drift?.state === "drift" ? 1 : 0);
   return h("details", { className: "more" },
-    h("summary", {}, found?.calibration ? "What is promised" : "About this set-up", alarms ? `: ⚠ ${counted(alarms, "warning")}` : ""), h("ul", {}, told));
+    h("summary", {}, found?.calibration ? "What is guaranteed" : "About this set-up", alarms ? `: ⚠ ${counted(alarms, "warning")}` : ""), h("ul", {}, told));
 }
 
 // --- asking ----------------------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from gnothi.session.knowledge import effective_threshold
 
 
 def in_words(calibration: Calibration) -> list[str]:
-    """Sentences, the promise first where there is one."""
-    sentences = [*_promise(calibration), *_worth(calibration), _grounds(calibration)]
+    """Sentences, the guarantee first where there is one."""
+    sentences = [*_guarantee(calibration), *_worth(calibration), _grounds(calibration)]
     if math.isinf(calibration.threshold):
         sentences.insert(
             0, "This gate always searches." if calibration.threshold < 0 else "This gate trusts every score it can measure."
@@ -29,15 +29,15 @@ def in_words(calibration: Calibration) -> list[str]:
     return sentences
 
 
-def _promise(calibration: Calibration) -> list[str]:
-    promise = calibration.details.get("guarantee")
-    if promise is None:
-        return ["No promise was asked for when the threshold was chosen."]
+def _guarantee(calibration: Calibration) -> list[str]:
+    guarantee = calibration.details.get("guarantee")
+    if guarantee is None:
+        return ["No guarantee was asked for when the threshold was chosen."]
     judged = calibration.metric == "feedback"
     like = "answers like those that people judged" if judged else "questions like those it was chosen on"
     return [
-        f"Promise: at most {promise['target_error']:.0%} of the answers given without a search are wrong, for {like} "
-        f"(with probability {1 - promise['epsilon']:.0%} over their draw).",
+        f"Guarantee: at most {guarantee['target_error']:.0%} of the answers given without a search are wrong, for {like} "
+        f"(with probability {1 - guarantee['epsilon']:.0%} over their draw).",
         "It says nothing of answers after a search, of a single answer, or of other kinds of questions.",
     ]
 
