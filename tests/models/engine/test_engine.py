@@ -274,14 +274,14 @@ def test_numbers_that_are_not_finite_are_an_error_with_advice(tokenizer: Any) ->
     with torch.no_grad():
         model.lm_head.weight[5] = float("nan")
     backend = backend_of(model, tokenizer, attention="repeated")
-    asked = [
+    requests: list[Any] = [
         Continue(PROMPTS[0], 1, GREEDY),
         Continue(PROMPTS[0], 3, WARM),
         Score(PROMPTS[0], ("w1",)),
         Score(PROMPTS[0], ("w1 w2", "w3")),
         Attend(PROMPTS[0], "w1 w2"),
     ]
-    for request in asked:
+    for request in requests:
         (result,) = backend.run([request])
         with refused(ModelUnavailable):
             raise result if isinstance(result, Exception) else AssertionError(result)

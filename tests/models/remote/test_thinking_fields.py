@@ -30,7 +30,7 @@ def serves(thinks: Any, place: str = "reasoning") -> Iterator[Server]:
 async def asked(server: Server, **settings: Any) -> tuple[str, Mapping[str, Any], list[Mapping[str, Any]]]:
     """What is told of thinking, the request of a question, and those of the trial."""
     model = load_model("openai:x", RemoteSettings(base_url=server.url, cache="off", **settings))
-    trial = list(server.posts)
+    trial: list[Mapping[str, Any]] = list(server.posts)
     assert (await model.generate(PROMPT, SHORT)).text.strip() == ANSWER
     told = model.metadata.get("thinking", "")
     await model.aclose()
