@@ -274,7 +274,7 @@ def test_numbers_that_are_not_finite_are_an_error_with_advice(tokenizer: Any) ->
     with torch.no_grad():
         model.lm_head.weight[5] = float("nan")
     backend = backend_of(model, tokenizer, attention="repeated")
-    asked = [
+    asked: list[Request] = [
         Continue(PROMPTS[0], 1, GREEDY),
         Continue(PROMPTS[0], 3, WARM),
         Score(PROMPTS[0], ("w1",)),

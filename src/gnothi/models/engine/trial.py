@@ -275,8 +275,8 @@ class _Trial:
         broken = int((~whole[0].isfinite()).any(dim=-1).sum())
         if broken:
             raise ModelUnavailable(
-                f"the {type(self._network.model).__name__} returns NaN or infinite numbers at {broken} of {len(whole[0])} tokens, "
-                "expected finite ones. Its weights are damaged, or overflow in 16 bits: load another copy, or use "
+                f"the {type(self._network.model).__name__} returns NaN or infinite numbers at {broken} of {len(whole[0])} "
+                "tokens, expected finite ones. Its weights are damaged, or overflow in 16 bits: load another copy, or use "
                 "<--set model.dtype=float32>."
             )
 
