@@ -124,8 +124,8 @@ def test_what_is_read_beside_running_texts(path: Attention, tokenizer: Any) -> N
     for prompt, found in zip((SHORT, LONG), results[4:6], strict=True):
         assert isinstance(found, PromptStates)
         with torch.inference_mode():
-            text = torch.tensor([ids_of(prompt, tokenizer)])
-            read = untouched()(input_ids=text, use_cache=False, output_hidden_states=True).hidden_states[1]
+            read_by_it = torch.tensor([ids_of(prompt, tokenizer)])
+            read = untouched()(input_ids=read_by_it, use_cache=False, output_hidden_states=True).hidden_states[1]
         np.testing.assert_allclose(found.states[0], read[0, -1], atol=1e-4)
     attended = backend.run([Attend(LONG, "w1"), Attend(SHORT, "w1")])
     assert all(isinstance(one, Attended) for one in attended)
