@@ -35,8 +35,8 @@ def check(decoding: Decoding) -> None:
 def not_finite() -> ModelUnavailable:
     """The error for a model whose probabilities are no numbers."""
     return ModelUnavailable(
-        "the model's probabilities are NaN or infinite, expected finite numbers. Use <--set model.dtype=float32>; if "
-        "they still are, its weights are damaged: load another copy."
+        "the model's probabilities are NaN or infinite, expected finite numbers. Use <--set model.dtype=float32>; if they "
+        "still are, its weights are damaged: load another copy."
     )
 
 

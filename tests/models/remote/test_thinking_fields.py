@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,10 +27,10 @@ def serves(thinks: Any, place: str = "reasoning") -> Iterator[Server]:
         yield server
 
 
-async def asked(server: Server, **settings: Any) -> tuple[str, Mapping[str, Any], list[Mapping[str, Any]]]:
+async def asked(server: Server, **settings: Any) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
     """What is told of thinking, the request of a question, and those of the trial."""
     model = load_model("openai:x", RemoteSettings(base_url=server.url, cache="off", **settings))
-    trial: list[Mapping[str, Any]] = list(server.posts)
+    trial = list(server.posts)
     assert (await model.generate(PROMPT, SHORT)).text.strip() == ANSWER
     told = model.metadata.get("thinking", "")
     await model.aclose()

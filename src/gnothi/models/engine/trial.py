@@ -275,8 +275,8 @@ class _Trial:
         bad = int((~whole[0].isfinite()).any(dim=-1).sum())
         if bad:
             raise ModelUnavailable(
-                f"the {type(self._network.model).__name__} returns NaN or infinite numbers at {bad} of {len(whole[0])} tokens, "
-                "expected finite ones. Its weights are damaged, or overflow in 16 bits: load another copy, or use "
+                f"the {type(self._network.model).__name__} returns NaN or infinite numbers at {bad} of {len(whole[0])} "
+                "tokens, expected finite ones. Its weights are damaged, or overflow in 16 bits: load another copy, or use "
                 "<--set model.dtype=float32>."
             )
 
