@@ -244,7 +244,7 @@ def test_every_built_in_thing_can_be_had() -> None:
     assert found["model"] == sorted([*files("models/kinds"), "azure", "lmstudio", "ollama"])  # these lie beside openai
     assert found["signal"] == files("signals/kinds")
     assert {"generic", "hotpotqa", "medqa", "squad", "two_wiki"} <= set(found["data set format"])
-    assert found["method"] == [name for name in files("methods") if name not in ("planned", "registry", "roles")]
+    assert found["method"] == [name for name in files("methods") if name not in ("planned", "registry")]
     assert (found["data set"], found["graph"]) == (["csqa-inhouse", "lab", "lab-train"], ["folder", "lab"])
     assert found["re-ranker"] == ["cohere", "cross_encoder", "jina", "rerank", "tei"]
     assert found["encoder"] == ["openai", "tei"]

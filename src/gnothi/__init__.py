@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from gnothi.api.train import train as train
     from gnothi.calibration.file import Calibration as Calibration
     from gnothi.errors import GnothiError as GnothiError
+    from gnothi.fields import setting as setting
     from gnothi.methods.steps.function_steps import Draft as Draft
     from gnothi.methods.steps.function_steps import Steps as Steps
     from gnothi.methods.steps.of_function import method as method
-    from gnothi.methods.steps.settings import setting as setting
     from gnothi.models.of_function import from_function as from_function
     from gnothi.models.remote.budget import Budget as Budget
     from gnothi.session.asking import Result as Result
@@ -74,7 +74,7 @@ _PLACES = {
     "build_index": "api.opening",
     "build_graph": "api.opening",
     "method": "methods.steps.of_function",
-    "setting": "methods.steps.settings",
+    "setting": "fields",
     "Steps": "methods.steps.function_steps",
     "Draft": "methods.steps.function_steps",
     "from_function": "models.of_function",

@@ -28,7 +28,7 @@ class Asking(Watch):
         self.replies: list[str] = []
         self.told: list[str] = []
 
-    def tell(self, text: str) -> None:
+    def info(self, text: str) -> None:
         self.told.append(text)
         if "/v1 answers as" in text:
             threading.Thread(target=self._ask, args=(text.partition("/v1")[0],)).start()

@@ -68,7 +68,7 @@ class Heard(Watch):
     def pulse(self, read: int, calls: Mapping[str, int], left: float | None) -> None:  # noqa: ARG002
         self.pulses.append((read, dict(calls)))
 
-    def tell(self, text: str) -> None:
+    def info(self, text: str) -> None:
         self.told.append(text)
 
     def warn(self, text: str) -> None:

@@ -19,7 +19,7 @@ class RecordingWatch(Watch):
     def line(self, figures: Mapping[str, Any]) -> None:
         self.lines.append(dict(figures))
 
-    def tell(self, message: str) -> None:
+    def info(self, message: str) -> None:
         self.messages.append(message)
 
     def warn(self, message: str) -> None:

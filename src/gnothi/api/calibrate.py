@@ -24,7 +24,7 @@ from gnothi.calibration.replay import Replay
 from gnothi.calibration.source import Source, from_replay, replay_of
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import name_of
-from gnothi.methods.roles import ALWAYS, EVERY_SIGNAL, GATED
+from gnothi.roles import ALWAYS, EVERY_SIGNAL, GATED
 from gnothi.session.calibrate import (
     METRIC,
     RUNS,
@@ -206,7 +206,7 @@ def _asked(
         folder = file and file.with_name(file.name + RUNS)
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gnothi-")))
-        watch.tell(announced(len(plan.questions.questions), 2 if panel else 1 + choice.weighs, folder))
+        watch.info(announced(len(plan.questions.questions), 2 if panel else 1 + choice.weighs, folder))
         work: Coroutine[Any, Any, Source | Replay] = (
             collect_panel(plan, metric, folder, watch, have, budget)
             if panel

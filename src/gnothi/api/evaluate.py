@@ -18,9 +18,9 @@ from gnothi.api.rag import Rag, _data
 from gnothi.concurrency import Loop
 from gnothi.config import Settings, load_toml
 from gnothi.errors import InvalidSetting, MissingDependency
-from gnothi.methods.roles import ALWAYS, GATED
 from gnothi.models.remote.budget import Budget
 from gnothi.report.summary import Summary
+from gnothi.roles import ALWAYS, GATED
 from gnothi.runs.rows import Row
 from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Execution, Plan, resolve, unanswered, with_questions
@@ -153,7 +153,7 @@ async def aevaluate(
 async def _evaluate(plan: Plan, rag: Rag | None, args: Mapping[str, Any]) -> Evaluation:
     out, watch = given.as_path(args["out"], "out"), args["watch"] or _OnRow(args["on_row"])
     for line in plan.notes:
-        watch.tell(line)
+        watch.info(line)
     for warning in plan.warnings:
         watch.warn(warning)
     with claimed(plan, out) as run:

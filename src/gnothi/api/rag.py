@@ -20,10 +20,10 @@ from gnothi.concurrency import Loop
 from gnothi.config import Settings
 from gnothi.errors import InvalidSetting, UsageError
 from gnothi.events import Event, Listener
-from gnothi.methods.roles import GATED
 from gnothi.models.remote.budget import Budget, spending
 from gnothi.retrieval.filtering import filtered
 from gnothi.retrieval.filters import Filters, as_filters
+from gnothi.roles import GATED
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.default_method import default_method
 from gnothi.session.knowledge import Knowledge, know, uncalibrated

@@ -13,8 +13,8 @@ from gnothi import methods as known
 from gnothi.api import given
 from gnothi.config import Given, Settings
 from gnothi.errors import MissingDependency
-from gnothi.methods.roles import SERVED
 from gnothi.models import LAB
+from gnothi.roles import SERVED
 from gnothi.session.default_method import default_method
 from gnothi.session.watch import Watch
 
@@ -73,7 +73,7 @@ def serve(
         request = replace(request, methods=tuple(dict.fromkeys((suits, *SERVED))))
     setups = plans(request)
     for line in dict.fromkeys(line for plan in setups.values() for line in plan.notes):
-        watch.tell(line)
+        watch.info(line)
 
     def warn(service: Service) -> None:
         for warning in dict.fromkeys(warning for one in service.setups.values() for warning in one.warnings):
@@ -81,7 +81,7 @@ def serve(
 
     def ready(service: Service, address: str) -> None:
         warn(service)
-        watch.tell(f"{address}/v1 answers as {', '.join(one.id for one in service.setups.values())}. Ctrl-C ends it.")
+        watch.info(f"{address}/v1 answers as {', '.join(one.id for one in service.setups.values())}. Ctrl-C ends it.")
 
     watch.opening("models")
     if stdio:

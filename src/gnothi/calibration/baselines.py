@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from gnothi.errors import InvalidSetting
-from gnothi.methods.roles import ALWAYS, AT_ONCE, REASONING, STAGES
+from gnothi.roles import ALWAYS, AT_ONCE, REASONING, STAGES
 from gnothi.runs.rows import Row
 
 ByMethod = Mapping[str, Sequence[Row]]

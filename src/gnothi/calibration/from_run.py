@@ -16,8 +16,8 @@ from gnothi.calibration.verdicts import degenerate, gate_summary, gauged_scores,
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.filtering.traits import STAGES, Texts
 from gnothi.methods.panel import place_of
-from gnothi.methods.roles import ALWAYS, AT_ONCE, EVERY_SIGNAL, REASONING
 from gnothi.metrics import METRICS
+from gnothi.roles import ALWAYS, AT_ONCE, EVERY_SIGNAL, REASONING
 from gnothi.runs.folder import read_rows
 from gnothi.runs.journal import read_config
 from gnothi.runs.rows import Row, group, scored

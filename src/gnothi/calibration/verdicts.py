@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gnothi import methods
 from gnothi.calibration.baselines import closed_book
-from gnothi.methods.roles import AT_ONCE
+from gnothi.roles import AT_ONCE
 from gnothi.runs.rows import Row
 from gnothi.signals.replies import says_nothing
 from gnothi.stats.auroc import auroc, auroc_interval

@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from gnothi.calibration.source import replay_of
 from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.files import nearest
-from gnothi.methods.roles import EVERY_SIGNAL, GATED, STAGES
+from gnothi.roles import EVERY_SIGNAL, GATED, STAGES
 
 _LEARNT = {"data", "replaying", "learning", "search_cost", "metric", "never", "as_json"}
 _MODES = {
@@ -231,6 +230,7 @@ def calibrate(
         return 0
     from gnothi.api.calibrate import Choice, source_from
     from gnothi.calibration import file
+    from gnothi.calibration.source import replay_of
     from gnothi.cli.progress import ProgressWatch
     from gnothi.report.terminal import calibration_table
     from gnothi.report.terminal import console as terminal

@@ -20,6 +20,7 @@ from click.core import ParameterSource
 from gnothi.config import Given, Settings, load_toml, read_settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.files import nearest
+from gnothi.roles import ALWAYS, AT_ONCE, GATED
 
 if TYPE_CHECKING:  # a command that opens no model needs none of it
     from gnothi.session.plan import Execution
@@ -60,17 +61,6 @@ class Existing(click.Path):
             raise click.BadParameter(f"{error.message} {near}".rstrip(), ctx, param) if near else error from None
 
 
-class OfRoles(click.Option):
-    """Its help names methods by the part they play, as ``{ALWAYS}``. They are filled in when it is shown: commands load without
-    the methods."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from gnothi.methods import roles
-
-        self.help = (self.help or "").format_map(vars(roles))
-        return super().get_help_record(ctx)
-
-
 def thresholds(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
     """``SIGNAL=VALUE`` each, as a click callback. An infinite value is a gate that always or never fires; "nan" is none."""
     found = {}
@@ -107,8 +97,6 @@ def names(given: Sequence[str]) -> list[str]:
     for options without a name."""
     found = list(dict.fromkeys(name.strip() for option in given for name in option.split(",") if name.strip()))
     if given and not found:
-        from gnothi.methods.roles import AT_ONCE, GATED
-
         example = f"--method {AT_ONCE},{GATED}"
         raise InvalidSetting(f"--method: got {', '.join(given)!r}, expected the name of a method, as in {example}.")
     return found
@@ -211,10 +199,9 @@ model = click.option(
 )
 method = click.option(
     "--method",
-    cls=OfRoles,
     metavar="NAME",
-    help="How to answer; see `gnothi list methods`. [default: that of --calibration; {GATED} if the model has a threshold, "
-    "else {ALWAYS}]",
+    help="How to answer; see `gnothi list methods`. [default: that of --calibration; "
+    f"{GATED} if the model has a threshold, else {ALWAYS}]",
 )
 index = click.option(
     "--index",

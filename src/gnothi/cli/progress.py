@@ -177,7 +177,7 @@ class ProgressWatch(Watch):
         if self._waiting is not None:
             self._waiting.stop()
 
-    def tell(self, text: str) -> None:
+    def info(self, text: str) -> None:
         self._opened()
         if not self._quiet:
             say(text)

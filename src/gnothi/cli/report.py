@@ -13,6 +13,7 @@ from gnothi.cli import options
 from gnothi.cli.saying import say
 from gnothi.errors import InvalidSetting
 from gnothi.report.terminal import console as terminal
+from gnothi.roles import ALWAYS, AT_ONCE, EVERY_SIGNAL, REASONING
 
 if TYPE_CHECKING:
     from gnothi.report.costs import Prices
@@ -50,15 +51,13 @@ class Count(click.ParamType):  # type: ignore[type-arg]  # generic only from cli
 )
 @click.option(
     "--never",
-    cls=options.OfRoles,
     metavar="NAME",
-    help="The method that stands for never searching. [default: {EVERY_SIGNAL}, {REASONING} or {AT_ONCE}]",
+    help=f"The method that stands for never searching. [default: {EVERY_SIGNAL}, {REASONING} or {AT_ONCE}]",
 )
 @click.option(
     "--always",
-    cls=options.OfRoles,
     metavar="NAME",
-    help="The method that stands for always searching. [default: {ALWAYS}]",
+    help=f"The method that stands for always searching. [default: {ALWAYS}]",
 )
 @click.option(
     "--prices",

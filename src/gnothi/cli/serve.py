@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gnothi.cli import options
-from gnothi.methods.roles import SERVED
+from gnothi.roles import SERVED
 from gnothi.serving.settings import ServerSettings
 
 _DEFAULT = ServerSettings()

@@ -14,6 +14,7 @@ from gnothi.cli import options
 from gnothi.cli.running import SOME_FAILED, say_charges, stoppable
 from gnothi.errors import InvalidInput, InvalidSetting
 from gnothi.report.terminal import console as terminal
+from gnothi.roles import ALWAYS
 
 _OF_SOME = ("method", "index", "graph", "base", "encoder", *STAGED)
 _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
@@ -35,9 +36,8 @@ _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
     options.graph,
     click.option(
         "--method",
-        cls=options.OfRoles,
         metavar="NAME",
-        help="reader: the method that finds the evidence. [default: {ALWAYS}]",
+        help=f"reader: the method that finds the evidence. [default: {ALWAYS}]",
     ),
     click.option("--base", metavar="lab|PATH|HUB-ID", help="reranker: the cross-encoder or encoder to train. [default: lab]"),
     click.option(

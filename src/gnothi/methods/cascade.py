@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from gnothi.fields import resource, setting
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.ircot import IRCoT
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
-from gnothi.methods.steps.settings import resource, setting
 from gnothi.methods.steps.stages import Stages
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Question

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
+from gnothi.fields import resource, setting
 from gnothi.filtering.evaluator import Strips, relevance
 from gnothi.filtering.leading import Leading
 from gnothi.filtering.learned import GateSource
@@ -24,7 +25,7 @@ from gnothi.methods.steps.reflection import query as expanded
 from gnothi.methods.steps.reflection import reflect, subjects
 from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import ranked_in_turns
-from gnothi.methods.steps.settings import SHORT_STOPS, SelfKnowledge, needs_of, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, SelfKnowledge, needs_of
 from gnothi.methods.steps.stages import Stages, decides_on_search
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.signals.base import Measured, Signal

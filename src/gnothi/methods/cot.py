@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi.fields import setting
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.prompts import ask, reasoning
-from gnothi.methods.steps.settings import CHAIN_STOPS, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS
 from gnothi.protocols import LanguageModel
 from gnothi.types import Answer, Question
 

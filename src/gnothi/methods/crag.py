@@ -13,13 +13,13 @@ from typing import ClassVar
 
 from gnothi import events
 from gnothi.errors import InvalidSetting
+from gnothi.fields import resource, setting
 from gnothi.filtering.evaluator import Strips, fit, relevance
 from gnothi.methods.steps.prompts import USEFUL, require_text
 from gnothi.methods.steps.queries import keywords
 from gnothi.methods.steps.reader import SentenceSettings
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
+from gnothi.fields import setting
 from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import bare, concludes, first_sentence, sentence, split_sentences, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import is_content
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.attention import (
     Word,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi.fields import setting
 from gnothi.filtering.leading import Leading, Measure
 from gnothi.methods.steps.prompts import ANSWER, ask, require_text
 from gnothi.methods.steps.reader import SentenceSettings
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 

@@ -11,13 +11,14 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.fields import resource, setting
 from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import concludes, cut, first_sentence, read_reply, sentence, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.queries import adds_nothing, certain_words, uncertain_spans
 from gnothi.methods.steps.requirements import require, require_task
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, resource, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured
 from gnothi.signals.gate import Gate, decisive

@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from gnothi.concurrency import gather
+from gnothi.fields import resource, setting
 from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
@@ -19,7 +20,7 @@ from gnothi.methods.steps.parsing import as_choice, until_it_repeats
 from gnothi.methods.steps.prompts import ANSWER, KNOWLEDGE, ask
 from gnothi.methods.steps.reflection import admits_ignorance
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.protocols import LanguageModel
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.types import Answer, Capabilities, Decoding, Passage, Prompt, Question

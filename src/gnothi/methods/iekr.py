@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting
+from gnothi.fields import resource, setting
 from gnothi.filtering.utility import best
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.gating import GateSpec
@@ -20,7 +21,7 @@ from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reflection import Subject, about_question, query, reflect, revise, subjects
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import ModelDefaults, needs_of, resource, setting
+from gnothi.methods.steps.settings import ModelDefaults, needs_of
 from gnothi.models.scheme import LAB, LAB_READER
 from gnothi.protocols import KnowledgeGraph, LanguageModel, Reranker, Retriever
 from gnothi.types import Answer, Capabilities, Fact, Passage, Prompt, Question

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
+from gnothi.fields import setting
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.extraction import IRCOT
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence, split_sentences
 from gnothi.methods.steps.prompts import REASON, ask, require_text
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, MethodSettings
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import Perplexity
 from gnothi.types import Answer, Passage, Question

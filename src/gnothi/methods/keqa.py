@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from gnothi.errors import InvalidSetting
+from gnothi.fields import resource, setting
 from gnothi.filtering.self_knowledge import fall_back
 from gnothi.filtering.sentences import rejoined, sentences_of
 from gnothi.filtering.utility import DemonstrationSource, References, Useful
@@ -19,7 +20,7 @@ from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, USEF
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order, each_once
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever

@@ -12,11 +12,12 @@ from typing import ClassVar
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.fields import setting
 from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import concludes, split_sentences
 from gnothi.methods.steps.prompts import REASON, ask
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings
 from gnothi.protocols import Count, LanguageModel, Retriever
 from gnothi.retrieval.results import counter
 from gnothi.signals.kinds.cooccurrence import Cooccurrence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi.fields import setting
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Prompt, Question
 

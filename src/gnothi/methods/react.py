@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
+from gnothi.fields import setting
 from gnothi.methods.steps.chain import answer_to
 from gnothi.methods.steps.parsing import as_choice, concludes, sentence
 from gnothi.methods.steps.prompts import REASON, ask, require_text
@@ -29,7 +30,7 @@ from gnothi.methods.steps.react_format import (
 )
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, MethodSettings, setting
+from gnothi.methods.steps.settings import SENTENCE_STOPS, SHORT_STOPS, MethodSettings
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Passage, Question
 

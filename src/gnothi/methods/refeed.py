@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi.concurrency import both
+from gnothi.fields import resource, setting
 from gnothi.filtering.least_uncertain import Candidate, least_uncertain
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import DrawingSettings
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.replies import says_nothing

@@ -31,7 +31,7 @@ METHODS: Registry[type[Method]] = Registry(
     "gnothi.methods",
     home="gnothi.methods",
     like=("name", "needs"),
-    besides=("registry", "planned", "roles"),
+    besides=("registry", "planned"),
     adapt=as_method,
 )
 _FLAGS = {"model": "<--model>", "retriever": "<--index>", "graph": "<--graph>"}

@@ -14,13 +14,14 @@ from typing import Any, ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import both, gather
 from gnothi.errors import InvalidSetting
+from gnothi.fields import resource, setting
 from gnothi.methods.steps.chain import conclude_each
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import EQUIVALENT, require_text
 from gnothi.methods.steps.reader import DrawingSettings, asks_for_chain
 from gnothi.methods.steps.requirements import require_task, speaks
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS, resource, setting
+from gnothi.methods.steps.settings import LIST_STOPS, SHORT_STOPS
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Sampling
 from gnothi.signals.judge import says_yes

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.fields import setting
 from gnothi.filtering.least_uncertain import Candidate, LeastUncertain, least_uncertain
 from gnothi.methods.steps.chain import Conclusion, conclude
 from gnothi.methods.steps.gating import GateSpec, threshold_of
@@ -23,7 +24,7 @@ from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.queries import query_from_draft
 from gnothi.methods.steps.reader import Reason, asks_for_chain, reasons_about
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SENTENCE_STOPS, SHORT_STOPS, SignalSettings, needs_of
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.base import Measured, Signal
 from gnothi.signals.drawing import Comparison

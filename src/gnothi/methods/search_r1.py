@@ -11,11 +11,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from gnothi import events
+from gnothi.fields import setting
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import ask
 from gnothi.methods.steps.requirements import require_task
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import GenerationSettings, setting
+from gnothi.methods.steps.settings import GenerationSettings
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Generation, Passage, Question, Task
 

@@ -13,11 +13,12 @@ from typing import ClassVar
 
 from gnothi import events
 from gnothi.concurrency import both
+from gnothi.fields import resource, setting
 from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask, require_text
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order, each_once
 from gnothi.methods.steps.requirements import require
-from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gnothi import events
+from gnothi.fields import setting
 from gnothi.methods.steps.chain import conclude_each, only_repeats
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import ask, reasoning
-from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, MethodSettings
 from gnothi.protocols import LanguageModel
 from gnothi.signals.grouping import Groups
 from gnothi.types import Answer, Decoding, Question

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.concurrency import gather
 from gnothi.errors import MissingCapability
+from gnothi.fields import setting
 from gnothi.filtering.evaluator import relevance
 from gnothi.methods.steps.parsing import as_choice, yes_or_no
 from gnothi.methods.steps.prompts import USEFUL, ask, require_text
@@ -36,7 +37,6 @@ from gnothi.methods.steps.self_rag_tokens import (
     utility,
     without_tokens,
 )
-from gnothi.methods.steps.settings import setting
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import mean_probability

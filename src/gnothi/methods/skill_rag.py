@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from gnothi.fields import resource, setting
 from gnothi.filtering.self_knowledge import Informative
 from gnothi.methods.steps.from_memory import GatedSettings
 from gnothi.methods.steps.prompts import TASKS, require_text
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import SelfKnowledge, needs_of, resource, setting
+from gnothi.methods.steps.settings import SelfKnowledge, needs_of
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Capabilities, Prompt, Question
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gnothi import events
+from gnothi.fields import resource, setting
 from gnothi.filtering.knowledge import KnowledgeSource
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.searching import search
-from gnothi.methods.steps.settings import resource, setting
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.types import Answer, Prompt, Question
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi.fields import resource, setting
 from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.prompts import require_text
 from gnothi.methods.steps.queries import uncertain_claims
 from gnothi.methods.steps.reader import ReaderSettings, asks_for_chain
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.searching import in_turns
-from gnothi.methods.steps.settings import needs_of, resource, setting
+from gnothi.methods.steps.settings import needs_of
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.calibration.from_run import trusts_all
-from gnothi.methods.roles import ALWAYS, AT_ONCE, REASONING
 from gnothi.report.titles import Name, names
+from gnothi.roles import ALWAYS, AT_ONCE, REASONING
 from gnothi.runs.folder import EXECUTION, read_config, read_rows
 from gnothi.runs.rows import Key, Row
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from gnothi.errors import InvalidInput
+from gnothi.fields import resource, setting
 from gnothi.filtering.likeness import Likeness
 from gnothi.methods.registry import METHODS
 from gnothi.methods.steps.parsing import yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order
-from gnothi.methods.steps.settings import SHORT_STOPS, resource, setting
+from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel
 from gnothi.registry import Own

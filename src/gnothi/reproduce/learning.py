@@ -59,7 +59,7 @@ def _build(source: resources.Resource, part: Part, watch: Watch) -> None:
     done = out.with_name(f"{out.name}.{'dense.' if source.encoder else ''}{_DONE}")
     if done.exists():
         return
-    watch.tell(f"step: index of {source.title}")
+    watch.info(f"step: index of {source.title}")
     files = [place(file, part.job) for file in source.files]
     out.parent.mkdir(parents=True, exist_ok=True)
     if source.kind == "graph":
@@ -85,7 +85,7 @@ def _build(source: resources.Resource, part: Part, watch: Watch) -> None:
 def learn(part: Part, training: Training, watch: Watch) -> None:
     """One training of a part; questions are drawn at random where it takes a number of them."""
     out = part.learnt(training)
-    watch.tell(f"step: {training.kind} {training.name}: {out}")
+    watch.info(f"step: {training.kind} {training.name}: {out}")
     questions = part.lessons(training)
     if training.kind in FROM_RUN:
         _from_run(part, training, questions, out, watch)
@@ -220,7 +220,7 @@ def pairs(part: Part, questions: QuestionSet, watch: Watch, budget: Budget | Non
     """What the rows are asked: pairs of answers to the part's questions."""
     from gnothi.reproduce.judging import pairs_of
 
-    watch.tell(f"step: pairs of answers: {part.folder / PAIRS}")
+    watch.info(f"step: pairs of answers: {part.folder / PAIRS}")
     pair_questions = pairs_of(_answers(labelling(part), questions, part.folder / PAIRS, part, watch, budget))
     return QuestionSet(f"{part.questions}, {PAIRS} of answers", pair_questions, fingerprint=fingerprint(pair_questions))
 
@@ -272,7 +272,7 @@ def _calibrated(part: Part, label: str, plan: Plan, questions: list[Question], w
     (method,) = plan.methods
     gate = method.gate
     assert gate is not None
-    watch.tell(f"step: threshold of {label}")
+    watch.info(f"step: threshold of {label}")
     planned = with_questions(replace(plan, question_set=None), questions, execution=Execution(seed=part.job.execution.seed))
     model = "-".join(str(plan.sources.model).replace(":", "/").split("/"))
     folder = part.job.learnt / "thresholds" / model / part.study.variant(label).folder / str(method.values.get("form", ""))

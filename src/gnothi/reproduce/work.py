@@ -90,7 +90,7 @@ def _run(job: Job, watch: Watch, budget: Budget | None) -> tuple[list[Part], lis
         raise InvalidInput(f"{job.recipe.name}: " + " ".join(_instruction(need) for need in lacking))
     planned, questions = [*plans.values()], [part.sampled_questions() for part in job_parts]
     for line in dict.fromkeys(message for one in planned for plan in one.plans.values() for message in plan.notes):
-        watch.tell(line)
+        watch.info(line)
     if job.recipe.data:
         learning.build(job_parts, watch)
         done = set()
@@ -103,7 +103,7 @@ def _run(job: Job, watch: Watch, budget: Budget | None) -> tuple[list[Part], lis
         if job.recipe.pairs is not None:
             questions = [learning.pairs(part, one, watch, budget) for part, one in zip(job_parts, questions, strict=True)]
             planned = [learning.judging(one, own) for one, own in zip(planned, questions, strict=True)]
-        watch.tell("step: rows")
+        watch.info("step: rows")
     return job_parts, *_answered(job_parts, planned, questions, watch, budget)
 
 

@@ -19,7 +19,6 @@ from gnothi.concurrency import gather, hurried
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.events import Decided, Event, Listener, Searched, UnknownKeys, listen, record
 from gnothi.methods.planned import name_of
-from gnothi.methods.roles import AT_ONCE
 from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.models import RemoteSettings
 from gnothi.models.remote.budget import Budget, Prices, spending
@@ -30,6 +29,7 @@ from gnothi.retrieval.filters import Filters
 from gnothi.retrieval.ingest.split import DEFAULT_WORDS, split
 from gnothi.retrieval.results import check_k
 from gnothi.retrieval.wrappers import Traced
+from gnothi.roles import AT_ONCE
 from gnothi.runs.runner import CONCURRENCY
 from gnothi.seeding import question_scope
 from gnothi.serving.attachments import Attached

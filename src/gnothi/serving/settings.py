@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.settings import check_ranges, setting
+from gnothi.fields import check_ranges, setting
 
 
 @dataclass(frozen=True, slots=True)

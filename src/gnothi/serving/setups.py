@@ -20,7 +20,7 @@ from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting, UnknownName
 from gnothi.methods.planned import SERVER_SECTIONS, PlannedMethod, check_sections, takes
-from gnothi.methods.roles import GATED
+from gnothi.roles import GATED
 from gnothi.serving.settings import ServerSettings
 from gnothi.session.default_method import default_method
 from gnothi.session.plan import Plan, Request, resolve, together

@@ -21,12 +21,12 @@ from gnothi.calibration.stopping import Paths
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.planned import PlannedMethod, name_of
-from gnothi.methods.roles import GATED
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.metrics import METRICS
 from gnothi.models.identity import Identity, identify
 from gnothi.models.remote.budget import Budget
 from gnothi.report.numbers import counted
+from gnothi.roles import GATED
 from gnothi.runs.rows import Row, scored
 from gnothi.session.execute import claimed, execute
 from gnothi.session.plan import Plan, form_of

@@ -10,9 +10,9 @@ from gnothi import methods
 from gnothi.config import Settings
 from gnothi.errors import GnothiError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, SERVER_SECTIONS, name_of
-from gnothi.methods.roles import ALWAYS, ANY_GATE, GATED
 from gnothi.models.identity import declaration_of
 from gnothi.protocols import LanguageModel
+from gnothi.roles import ALWAYS, ANY_GATE, GATED
 
 if TYPE_CHECKING:
     from gnothi.calibration.file import Calibration

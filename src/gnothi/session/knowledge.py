@@ -9,11 +9,11 @@ from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
 from gnothi.events import Decided, Event, Usage
 from gnothi.methods.planned import name_of
-from gnothi.methods.roles import GATED
 from gnothi.methods.steps.gating import threshold_of
 from gnothi.notebook import listing
 from gnothi.protocols import LanguageModel
 from gnothi.report.numbers import number
+from gnothi.roles import GATED
 from gnothi.session.asking import ask_method
 from gnothi.session.plan import Plan
 from gnothi.session.resources import Opened

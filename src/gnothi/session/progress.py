@@ -168,7 +168,7 @@ class Progress:
             return
         self._shown = self._ahead.keys() - found.unseen
         if found.seconds >= PATIENCE:
-            self._watch.tell(_in_words(found, peak_memory()))
+            self._watch.info(_in_words(found, peak_memory()))
 
 
 def _in_words(found: Outlook, memory: Collection[tuple[str, int]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gnothi.methods.steps.settings import check_ranges, setting
+from gnothi.fields import check_ranges, setting
 from gnothi.protocols import Reranker, Retriever
 from gnothi.retrieval.filters import Filters, as_filters
 

@@ -22,7 +22,7 @@ class Progress:
 
 
 class Watch:
-    """Told what goes on. This one is silent; the command line's draws bars."""
+    """Hears what goes on. This one is silent; the command line's draws bars."""
 
     def opening(self, what: str) -> None:
         """``what`` is being opened, which may take a while."""
@@ -51,7 +51,7 @@ class Watch:
     def line(self, figures: Mapping[str, Any]) -> None:
         """One more line of a training's ``metrics.jsonl``."""
 
-    def tell(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """Something worth knowing."""
 
     def warn(self, text: str) -> None:

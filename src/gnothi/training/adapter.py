@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gnothi.errors import InvalidSetting
-from gnothi.methods.steps.settings import setting
+from gnothi.fields import setting
 from gnothi.models.engine.loading import load, no_progress_bars
 
 if TYPE_CHECKING:

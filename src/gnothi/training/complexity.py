@@ -15,11 +15,11 @@ from pathlib import Path
 from gnothi import methods
 from gnothi.config import Settings, build
 from gnothi.errors import InvalidInput, UnknownName
+from gnothi.fields import setting
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
-from gnothi.methods.roles import ALWAYS, REASONING, STEPWISE
-from gnothi.methods.steps.settings import setting
 from gnothi.report.numbers import counted
+from gnothi.roles import ALWAYS, REASONING, STEPWISE
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of
 

@@ -14,11 +14,11 @@ from typing import Literal
 from gnothi import methods
 from gnothi.config import Settings, build
 from gnothi.errors import InvalidInput
+from gnothi.fields import setting
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.knowledge import Experience, write_knowledge
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
-from gnothi.methods.roles import ALWAYS, AT_ONCE
-from gnothi.methods.steps.settings import setting
+from gnothi.roles import ALWAYS, AT_ONCE
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of
 

@@ -78,7 +78,7 @@ def report(need: Memory, watch: Watch) -> None:
     """What it needs, with a warning where that is more than there is."""
     import torch
 
-    watch.tell(f"training: {need.words}. This is a guess from sizes.")
+    watch.info(f"training: {need.words}. This is a guess from sizes.")
     if processes.on_cuda():
         there, what = float(torch.cuda.mem_get_info()[1]), "GPU"
     else:

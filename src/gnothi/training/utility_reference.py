@@ -12,12 +12,13 @@ import numpy as np
 
 from gnothi.concurrency import gather
 from gnothi.events import Usage
+from gnothi.fields import setting
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.reference import FORMAT, HEADER, LABELS, VECTORS, labelled_in
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.methods.steps.prompts import ANSWER, ask, reasoning
-from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, GenerationSettings
 from gnothi.metrics import f1
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.runs.journal import replace_file

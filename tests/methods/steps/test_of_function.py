@@ -13,9 +13,10 @@ import pytest
 import gnothi
 from gnothi import events, methods
 from gnothi.errors import BrokenPlugin, InvalidInput, InvalidSetting, MissingCapability, UnknownName
+from gnothi.fields import setting
 from gnothi.methods.registry import METHODS
 from gnothi.methods.steps.reader import ReaderSettings
-from gnothi.methods.steps.settings import needs_of, setting
+from gnothi.methods.steps.settings import needs_of
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.gate import Gate
 from gnothi.testing import Reply, Scripted, ScriptedRetriever

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from gnothi.fields import setting
 from gnothi.methods.steps.chain import conclude
 from gnothi.methods.steps.multiple_choice import ChoiceScore, choose
 from gnothi.methods.steps.parsing import as_choice, read_reply, until_it_repeats
-from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of, setting
+from gnothi.methods.steps.settings import SHORT_STOPS, SignalSettings, needs_of
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured
 from gnothi.signals.registry import SignalName

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gnothi.fields import setting
 from gnothi.methods.steps.gating import GateSpec, threshold_of
 from gnothi.methods.steps.reader import ReaderSettings
-from gnothi.methods.steps.settings import setting
 from gnothi.protocols import LanguageModel
 from gnothi.signals.gate import Gate
 from gnothi.signals.registry import SignalName

@@ -14,9 +14,10 @@ from typing import ClassVar, Literal
 
 from gnothi import events
 from gnothi.concurrency import gather
+from gnothi.fields import setting
 from gnothi.methods.steps.prompts import DECOMPOSE
 from gnothi.methods.steps.reader import Reason, reasons_about
-from gnothi.methods.steps.settings import LIST_STOPS, MethodSettings, setting
+from gnothi.methods.steps.settings import LIST_STOPS, MethodSettings
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Decoding, Passage, Prompt, Question

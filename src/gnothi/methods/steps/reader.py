@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from gnothi.fields import setting
 from gnothi.methods.steps.answering import AnsweringSettings
 from gnothi.methods.steps.parsing import read_reply
 from gnothi.methods.steps.prompts import ANSWER, REASON, ask
 from gnothi.methods.steps.requirements import follows_instructions, is_small
-from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS, setting
+from gnothi.methods.steps.settings import CHAIN_STOPS, SHORT_STOPS
 from gnothi.methods.steps.wording import looks_one_hop, naming
 from gnothi.protocols import LanguageModel
 from gnothi.signals.base import Measured

@@ -1,12 +1,13 @@
-"""Settings that methods share, and how a field says what it is for."""
+"""Settings that methods share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from gnothi.errors import InvalidSetting
+from gnothi.fields import check_ranges, resource, setting
 from gnothi.methods.steps.chain import reread
 from gnothi.methods.steps.extraction import EXTRACTIONS, Extraction, ExtractionName
 from gnothi.methods.steps.gating import GateSpec
@@ -35,31 +36,6 @@ LIST_STOPS = ("\nQuestion:", "\nContext [")
 def chain_stops(extraction: Extraction) -> tuple[str, ...]:
     """Where a chain of thought ends that an answer is cut out of."""
     return LIST_STOPS if extraction.to_the_end else CHAIN_STOPS
-
-
-def setting(default: T, help: str, at_least: float | None = None, at_most: float | None = None) -> T:
-    """A dataclass field with a line of help and a range; ``check_ranges`` enforces it."""
-    metadata: Mapping[str, Any] = {"help": help, "at_least": at_least, "at_most": at_most}
-    return field(default=default, metadata=metadata)
-
-
-def resource(help: str, required: bool = False) -> Any:
-    """A field for a model (or another resource) that a user names like a setting; ``help`` says what it is for.
-
-    A method can do without it, unless it is ``required``: then it is not made without one, though it can be described."""
-    return field(default=None, metadata={"help": help, "required": required})
-
-
-def check_ranges(method: Any, section: str = "") -> None:
-    """Raise InvalidSetting for the first number outside its field's range; ``section`` begins the keys of the fields."""
-    for item in fields(method):
-        value, low, high = getattr(method, item.name), item.metadata.get("at_least"), item.metadata.get("at_most")
-        if value is None or (low is None and high is None):
-            continue
-        if not ((low is None or value >= low) and (high is None or value <= high)):
-            bounds = [f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else ""]
-            expected = " and ".join(bound for bound in bounds if bound)
-            raise InvalidSetting(f"setting {section + item.name!r}: got {value}, expected {expected}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability, TooManyFailures
 from gnothi.events import Event, ModelCall, Usage, record
+from gnothi.fields import setting
 from gnothi.methods.steps.prompts import ANSWER
 from gnothi.methods.steps.reader import ReaderSettings
-from gnothi.methods.steps.settings import needs_of, setting
+from gnothi.methods.steps.settings import needs_of
 from gnothi.metrics import score
 from gnothi.models.identity import identify
 from gnothi.protocols import LanguageModel

@@ -10,8 +10,8 @@ from gnothi import config, methods
 from gnothi.config import Given, Settings
 from gnothi.errors import InvalidSetting
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, check_keys, check_sections
-from gnothi.methods.roles import ALWAYS
 from gnothi.protocols import KnowledgeGraph, Retriever
+from gnothi.roles import ALWAYS
 from gnothi.session.watch import Watch
 from gnothi.training import processes
 from gnothi.training.adapter import check

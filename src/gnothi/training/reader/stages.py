@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput
+from gnothi.fields import check_ranges, setting
 from gnothi.methods.steps.multiple_choice import ChoiceScore, scores_of
 from gnothi.methods.steps.parsing import read_reply
-from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, setting
+from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import exact_match
 from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens

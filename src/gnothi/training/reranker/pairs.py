@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput
+from gnothi.fields import check_ranges, setting
 from gnothi.methods.steps.reflection import Subject, query, reflect, subjects
-from gnothi.methods.steps.settings import check_ranges, setting
 from gnothi.protocols import KnowledgeGraph, LanguageModel
 from gnothi.training.collecting import Collecting, Line
 from gnothi.types import Fact, Passage, Question

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gnothi.errors import InvalidSetting, UnknownName
-from gnothi.methods.steps.settings import SHORT_STOPS, check_ranges, setting
+from gnothi.fields import check_ranges, setting
+from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.metrics import METRICS
 from gnothi.training.adapter import Tuning
 from gnothi.training.self_knowledge.reward import AdvantageRule, Correctness, EntropyWeighting
