@@ -47,7 +47,7 @@ def test_a_family_of_each_kind(name: str) -> None:
 def test_what_is_no_causal_model_is_refused() -> None:
     outcome = compare("bert, both ways", timed=False)
     assert outcome.verdict == "refused"
-    assert "no causal language model" in outcome.refused["opening"]
+    assert "not a causal language model" in outcome.refused["opening"]
 
 
 def test_every_family_of_the_library_is_tried() -> None:
