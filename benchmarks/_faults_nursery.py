@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -72,9 +72,10 @@ class Start:
 
 
 class Nursery:
-    """Where programs come from: a process of its own, begun when it is first needed."""
+    """Where programs come from: a process of its own, begun when it is first needed, which imports ``modules`` once."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str] = _IMPORTED) -> None:
+        self._modules = tuple(modules)
         self._process: subprocess.Popen[str] | None = None
 
     def start(
@@ -89,7 +90,7 @@ class Nursery:
 
     def ask(self, given: Any) -> Any:
         if self._process is None:
-            command = [sys.executable, "-m", "benchmarks._faults_nursery"]
+            command = [sys.executable, "-m", "benchmarks._faults_nursery", *self._modules]
             self._process = subprocess.Popen(
                 command, env=os.environ | _NO_THREAD, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
@@ -131,8 +132,8 @@ class Program:
             os.kill(self.pid, number)
 
 
-def _wait_for_orders() -> None:
-    for name in _IMPORTED:
+def _wait_for_orders(modules: Sequence[str]) -> None:
+    for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     if (threads := len(list(Path("/proc/self/task").iterdir()))) != 1:
@@ -196,4 +197,4 @@ class Noting(Events):
 
 
 if __name__ == "__main__":
-    _wait_for_orders()
+    _wait_for_orders(sys.argv[1:])

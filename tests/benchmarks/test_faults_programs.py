@@ -111,7 +111,7 @@ async def test_what_a_run_on_ray_is_compared_with_is_the_same_each_time(
 @pytest.mark.slow
 def test_a_forked_program_stops_itself_at_its_change_and_notes_when(tmp_path: Path) -> None:
     """Nothing that a forked program is given may stay with the next."""
-    with closing(Nursery()) as nursery:
+    with closing(Nursery(["gnothi.cli.main"])) as nursery:
         code = "for name in 'abc': open(name, 'w').close()"
         before = time.monotonic()
         killed = nursery.start(code, [], tmp_path, {}, Start(change=2))
