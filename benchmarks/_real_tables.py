@@ -87,7 +87,7 @@ def rows_of(folder: Path) -> dict[str, list[Row]]:
 
 
 def methods_table(part: str, rows: dict[str, list[Row]]) -> list[str]:
-    header = ["method", "accuracy", "95 % interval", "EM", "F1", "searches", "calls", "tokens", "seconds", "p against rag"]
+    header = ["method", "accuracy", "95% interval", "EM", "F1", "searches", "calls", "tokens", "seconds", "p against rag"]
     lines = []
     for name, mine in rows.items():
         if name == "panel":
@@ -145,8 +145,8 @@ def signals_table(calibration: Replay, test: Replay) -> list[str]:
     gates: Gates = document(test).gates
     learnt = {one.name: one for one in calibration.signals}
     header = [
-        "signal", "AUROC", "95 % interval", "threshold's accuracy", "its searches", "gap closed", "95 % interval",
-        "searches at rag's accuracy", "ECE", "95 % interval",
+        "signal", "AUROC", "95% interval", "threshold's accuracy", "its searches", "gap closed", "95% interval",
+        "searches at rag's accuracy", "ECE", "95% interval",
     ]  # fmt: skip
     lines = []
     for signal in test.signals:
@@ -162,8 +162,8 @@ def signals_table(calibration: Replay, test: Replay) -> list[str]:
 def gates_table(parts: Mapping[str, tuple[Replay, Replay]]) -> list[str]:
     """Per part: the signal chosen on its calibration questions, and what it comes to on its test questions."""
     header = [
-        "part", "never", "always", "oracle", "signal", "AUROC", "95 % interval", "accuracy", "searches", "gap closed",
-        "95 % interval", "searches at rag's accuracy", "ECE", "95 % interval",
+        "part", "never", "always", "oracle", "signal", "AUROC", "95% interval", "accuracy", "searches", "gap closed",
+        "95% interval", "searches at rag's accuracy", "ECE", "95% interval",
     ]  # fmt: skip
     lines = []
     for part, (calibration, test) in parts.items():

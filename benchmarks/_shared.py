@@ -123,7 +123,7 @@ def interleave(names: Sequence[str], measure: Callable[[str, int], float], repea
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """cost ~ size ** ``exponent`` over all sizes with its 95 % interval, and between the two largest sizes alone."""
+    """cost ~ size ** ``exponent`` over all sizes with its 95% interval, and between the two largest sizes alone."""
 
     exponent: float
     low: float
@@ -149,7 +149,7 @@ def fit(sizes: Sequence[float], costs: Sequence[Sequence[float]]) -> Fit:
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> Spread:
-    """Least-squares slope of y over x with its 95 % interval (Student's), infinite for two points, as a Spread."""
+    """Least-squares slope of y over x with its 95% interval (Student's), infinite for two points, as a Spread."""
     from scipy import stats
 
     line = stats.linregress(x, y)

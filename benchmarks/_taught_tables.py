@@ -227,11 +227,11 @@ def methods(plans: Sequence[Plan]) -> Iterator[str]:
         "method",
         "n",
         "accuracy",
-        "95 % interval",
+        "95% interval",
         "searches",
         "tokens",
         "gap closed",
-        "95 % interval",
+        "95% interval",
         "p against rag",
         "s",
     ]
@@ -302,7 +302,7 @@ def signals(plans: Sequence[Plan]) -> list[str]:
     found = {name: [(one.part, one.taught, one.never, one.signals[name]) for one in every] for name in names}
     found |= {name: asked for name in ASKED if (asked := [_own_run(plan, name) for plan in plans if _finished(plan, "", name)])}
     parts = plans[0].parts
-    header = ["signal", "n", "all", "95 % interval", *parts, *map(_times, GRADES)]
+    header = ["signal", "n", "all", "95% interval", *parts, *map(_times, GRADES)]
     lines = []
     for name, columns in found.items():
         part, taught, never, scores = _joined(columns)
@@ -322,7 +322,7 @@ def _own_run(plan: Plan, name: str) -> tuple[Any, Floats, Floats, Floats]:
 
 def carried(plans: Sequence[Plan]) -> list[str]:
     """The best signal and its threshold, chosen on the calibration questions of one part, on the test questions of each."""
-    header = ["chosen on", "judged on", "accuracy", "never", "always", "searches", "gap closed", "95 % interval"]
+    header = ["chosen on", "judged on", "accuracy", "never", "always", "searches", "gap closed", "95% interval"]
     lines = []
     for source in plans[0].parts:
         for target in plans[0].parts:

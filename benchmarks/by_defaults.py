@@ -56,7 +56,7 @@ def main() -> int:
 def page(out: Path, methods: Sequence[str]) -> list[str]:
     """A row a method that has answered anything."""
     answered = {name: group(read_rows(out / name))[name] for name in methods if _has_rows(out / name)}
-    header = ["method", "questions", "accuracy", "95 % interval", "EM", "against direct, p"]
+    header = ["method", "questions", "accuracy", "95% interval", "EM", "against direct, p"]
     header += ["searches", "calls", "tokens", "punctuation", "example's", "question's"]
     copied = demonstrated()
     return table(header, (line(name, rows, answered.get("direct", []), copied) for name, rows in answered.items()))

@@ -5,7 +5,7 @@ cascade_promise.py [LEARN JUDGE ...] [--draws N] [--json]     (default: dev and 
 Pairs of recorded outcomes, tables or runs. A gate is learnt on the first of a pair; the second stands for the population, so
 the true errors and harm at any limit are known. Each draw takes as many questions from it, with replacement, and chooses the
 limits on them. ``errors`` and ``harm`` are promised alone with each target, then both together: a draw breaks its promise where
-the true share is above the target, and may do so with ε = 0.1. ``slack``: the 99.9 % quantile of the share of breaches if each
+the true share is above the target, and may do so with ε = 0.1. ``slack``: the 99.9% quantile of the share of breaches if each
 had the probability ε. A draw that is refused breaks nothing; ``given``: the mean share of answers given, over the others.
 """
 

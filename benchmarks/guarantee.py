@@ -13,7 +13,7 @@ The recorded questions stand for the population, so the true error of every thre
   its error is above the target by chance even where the true one is below, and it errs the more the luckier the first half was.
   It is shown raw, and as the share of halves on which the error is *significantly* above the target (exact binomial test at ε).
 
-A draw that is refused breaks no promise; how many are is shown beside. ``slack`` is the 99.9 % quantile of the number of
+A draw that is refused breaks no promise; how many are is shown beside. ``slack`` is the 99.9% quantile of the number of
 breaches if each had the probability ε, as a share.
 
 ``--needed N`` looks at refusals instead: how often samples of N are refused and told a number of questions, its median, and how

@@ -137,7 +137,7 @@ def page(out: Path, methods: Sequence[str], kinds: Sequence[str], named: Mapping
                     f"{one.retrieval_rate or 0:.2f}",
                 ]
             )
-    return table(["method", "planted", "questions", "names X", "95 %", "accuracy", "searched"], lines)
+    return table(["method", "planted", "questions", "names X", "95%", "accuracy", "searched"], lines)
 
 
 async def detection(

@@ -1,6 +1,6 @@
 """What the shipped lab model can do, by generation through the model protocol: recall, reading, reasoning, judging.
 
-Shares with 95 % Wilson intervals; --n questions per row, --model for another lab model, --json for programs.
+Shares with 95% Wilson intervals; --n questions per row, --model for another lab model, --json for programs.
 """
 
 from __future__ import annotations

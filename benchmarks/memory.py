@@ -4,7 +4,7 @@
 
 After every hundred answers: the process's own resident memory then (mapped files left out), and its peak since the hundred
 before. The first figures fill what is kept on purpose (model, caches, arenas); from --settled answers on, a slope in MB per
-1,000 questions is fitted with a 95 % interval.
+1,000 questions is fitted with a 95% interval.
 The run keeps each finished row, so that a slope of a few kB a question is its own. Needs Linux.
 """
 

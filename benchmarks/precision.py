@@ -43,7 +43,7 @@ def main() -> int:
 
 def page(pairs: Sequence[tuple[Row, Row]], metric: str) -> list[str]:
     same = sum(one.answer == other.answer for one, other in pairs)
-    header = ["signal", "AUROC", "in the second", "difference", "95 % interval", "median shift", "spread", "decided otherwise"]
+    header = ["signal", "AUROC", "in the second", "difference", "95% interval", "median shift", "spread", "decided otherwise"]
     wrong = tuple(np.array([pair[side].metrics[metric] < 1 for pair in pairs]) for side in (0, 1))
     lines = []
     for name in sorted(pairs[0][0].signals):

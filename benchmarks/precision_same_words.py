@@ -117,7 +117,7 @@ def page(lines: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"{np.mean((a > middle) != (b > middle)):.1%}",
             ]
         )
-    header = ["U of", "AUROC, float32", "bfloat16", "difference", "95 % interval"]
+    header = ["U of", "AUROC, float32", "bfloat16", "difference", "95% interval"]
     header += ["median shift", "spread", "decided otherwise"]
     return [told, "", *table(header, rows)]
 

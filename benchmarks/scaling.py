@@ -5,7 +5,7 @@
 samples: a greedy answer and k samples with their states over a prompt of 200 tokens; prompt: the same with k = 20 over longer
 prompts (cold; the model and the texts are those of `uncertainty`); concurrency: seconds of a SeaKR run on the lab, divided by
 its questions, with that many under way; corpus: processor time of a BM25 query of 6 and of 60 words, and of building the index.
-Cost ~ size ^ exponent, least squares on logarithms of all rounds, with a 95 % interval. A cost a + b n bends, hence the
+Cost ~ size ^ exponent, least squares on logarithms of all rounds, with a 95% interval. A cost a + b n bends, hence the
 exponent between the two largest sizes beside it.
 """
 

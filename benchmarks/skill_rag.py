@@ -10,7 +10,7 @@ Parts
   speed     1,000 sentences scored at once, one at a time, and one at a time by the library's forward pass; with the model's own
             prompts and with a general model's (renderer "plain")
   report    P("Yes, I know") against answers from memory: AUROC, calibration error before and after Platt and isotonic fits
-The chosen threshold is the greatest one that keeps 97 % of the answer sentences of 300 training questions, none of whose facts
+The chosen threshold is the greatest one that keeps 97% of the answer sentences of 300 training questions, none of whose facts
 the test questions ask for.
 """
 

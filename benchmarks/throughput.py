@@ -10,9 +10,9 @@ are not counted.
 
 A slot is room for one row in a step of the decode loop; there are as many as --set model.max_rows says. A row is one
 continuation, or several of one prompt that have said the same so far where the engine computes those once ("samples a row").
-Occupancy is rows fed / (steps x slots): 100 % when every step advances as many rows as it may. It says how well a scheduler
+Occupancy is rows fed / (steps x slots): 100% when every step advances as many rows as it may. It says how well a scheduler
 fills slots only where there is work for more: at the end of a run the last questions leave slots empty, so it is given for the
-whole run and until 90 % are answered, and few questions at once never fill many slots.
+whole run and until 90% are answered, and few questions at once never fill many slots.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def targets(levels: Mapping[str, Mapping[str, Any]]) -> dict[str, bool]:
             one["occupancy"].median for one in levels.values() if "occupancy" in one
         )
         >= OCCUPANCY,
-        f"occupancy until 90 % are answered at least {OCCUPANCY:.0%}": max(
+        f"occupancy until 90% are answered at least {OCCUPANCY:.0%}": max(
             one["occupancy_until_90"].median for one in levels.values() if "occupancy" in one
         )
         >= OCCUPANCY,
@@ -110,7 +110,7 @@ def lines(levels: Mapping[str, Mapping[str, Any]], args: argparse.Namespace) -> 
         rows.append([level, str(one["questions"]), *map(str, values), *shares])
     return [
         f"SeaKR on the lab, {args.threads} threads; medians of {args.repeats} interleaved rounds (least - greatest)",
-        *table((*header, "samples a row", "slots", "occupancy", "until 90 %"), rows),
+        *table((*header, "samples a row", "slots", "occupancy", "until 90%"), rows),
         "",
         *(f"{'met    ' if met else 'NOT MET'} {target}" for target, met in targets(levels).items()),
     ]

@@ -73,7 +73,7 @@ def scores(worlds: Mapping[int, Rows]) -> list[str]:
 def differences(worlds: Mapping[int, Rows]) -> list[str]:
     """SeaKR less each other method: difference and McNemar's p in each world, then their mean with the interval that worlds as
     draws give (Student's t: with three of them it is wide)."""
-    header = [f"{FIRST} less", *(f"world {seed}" for seed in worlds), "mean", "95 % interval over worlds"]
+    header = [f"{FIRST} less", *(f"world {seed}" for seed in worlds), "mean", "95% interval over worlds"]
     return table(header, (_against(name, worlds) for name in next(iter(worlds.values())) if name != FIRST))
 
 

@@ -100,10 +100,10 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 
 
 def on_page_content(html: str, **_: object) -> str:
-    """Called by mkdocs for each page: no line ends inside "95 %" or "-.1 to .2". What may be copied stays as it is."""
+    """Called by mkdocs for each page: no line ends inside "-.1 to .2". What may be copied stays as it is."""
     kept = r"<(pre|code)\b.*?</\1>"
     return re.sub(
-        rf"{kept}|\d (?:%|to [−+±]?\.?\d)",
+        rf"{kept}|\d to [−+±]?\.?\d",
         lambda found: found[0] if found[1] else found[0].replace(" ", "&nbsp;"),
         html,
         flags=re.S,

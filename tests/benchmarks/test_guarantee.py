@@ -39,7 +39,7 @@ def test_it_is_broken_no_more_often_than_promised(made_data: Path, signal: str, 
 
 
 def test_it_is_given_where_a_signal_tells_and_not_where_none_does(made_data: Path) -> None:
-    """Memory is wrong on 40 %, and a signal that tells nothing promises 0.3 by chance alone."""
+    """Memory is wrong on 40%, and a signal that tells nothing promises 0.3 by chance alone."""
     assert measured(made_data, "nq", "perplexity", 0.3).refused < 0.1
     assert measured(made_data, "nq", "ln_entropy", 0.3).refused > 0.9
 
@@ -50,7 +50,7 @@ def test_it_is_broken_no_more_often_than_promised_on_real_outcomes(shared_data: 
 
 
 def test_what_no_threshold_keeps_is_refused(shared_data: Path) -> None:
-    """On NQ more than a quarter of even the surest answers are wrong: 250 questions cannot show 10 %."""
+    """On NQ more than a quarter of even the surest answers are wrong: 250 questions cannot show 10%."""
 
     def refused(signal: str) -> None:
         assert measured(shared_data, "nq", signal, 0.1).refused >= 0.98

@@ -86,7 +86,7 @@ class HereSettings(CallCache):
     cache_mb: int | None = setting(
         None,
         "memory for keys and values of the texts being continued, in MB; none is an eighth of the free memory on a CPU "
-        "(4096 MB under vLLM), 60 % of what the model leaves free on a GPU (under vLLM, gpu_memory decides)",
+        "(4096 MB under vLLM), 60% of what the model leaves free on a GPU (under vLLM, gpu_memory decides)",
     )
 
 

@@ -53,7 +53,7 @@ def ece_interval(
     where the true one is e: in each bin the observed share varies as a binomial one around a gap, and the gaps have together
     the size e and one of three shapes, as observed, less what chance explains, or the same in all bins. A perfect curve that is
     not rejected puts the lower end at 0. An error below the median of perfect curves counts as that median, so that luck
-    makes no interval short (Cowan et al. 2011, arXiv 1105.3166). Of 95 % intervals, 90 to 99 % held the true error in simulated
+    makes no interval short (Cowan et al. 2011, arXiv 1105.3166). Of 95% intervals, 90 to 99% held the true error in simulated
     samples of 60 to 500 questions (``tests/stats/test_reliability.py``). None for fewer than two.
     """
     bins, estimate = reliability(predicted, happened), ece(predicted, happened)
