@@ -30,7 +30,7 @@ async def test_what_is_known_is_kept_and_everything_is_told() -> None:
     model = Scripted({"Velkarra": "Velkarra is\n a film.", "Ulm": "I know nothing about Ulm.", "Vesk": " "})
     about = [Subject("Velkarra", "a"), Subject("Ulm", "b"), Subject("Vesk", "c"), Subject("Velkarra", "d")]
     with events.record() as happened:
-        known = await reflect(model, about)
+        known = await reflect(model, about, 100)
     assert known == (Passage("memory:Velkarra", "Velkarra is a film.", "Velkarra"),)
     assert [prompt.question for prompt in model.prompts] == ["Velkarra", "Ulm", "Vesk"]
     assert {prompt.task.name for prompt in model.prompts} == {"describe"}
@@ -41,7 +41,7 @@ async def test_what_is_known_is_kept_and_everything_is_told() -> None:
 
 
 async def test_nothing_to_ask_about() -> None:
-    assert await reflect(Scripted({}), []) == ()
+    assert await reflect(Scripted({}), [], 100) == ()
 
 
 @pytest.mark.parametrize(

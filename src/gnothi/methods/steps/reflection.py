@@ -49,7 +49,7 @@ async def subjects(graph: KnowledgeGraph | None, question: Question) -> tuple[Su
     return tuple(by_node.values())
 
 
-async def reflect(model: LanguageModel, about: Sequence[Subject], max_tokens: int = 100) -> tuple[Passage, ...]:
+async def reflect(model: LanguageModel, about: Sequence[Subject], max_tokens: int) -> tuple[Passage, ...]:
     """What the model says about each subject, all asked at the same time: one passage each, titled with the subject's name.
 
     What it owns up to knowing nothing about is left out. Emits ``events.Reflected``."""
