@@ -138,5 +138,6 @@ def test_where_the_scores_lie() -> None:
     assert advice([0.5, 0.9], [0.5]) == " The scores lie between 0.5 and 0.9."
     assert advice([0.6, 0.9], [0.3, 0.5]) == " The scores lie between 0.6 and 0.9, all above it."
     assert advice([0.4, 0.9], [0.3, 0.5]) == " The scores lie between 0.4 and 0.9."
+    assert advice([0.1, 0.5], [0.3, 0.5]) == " The scores lie between 0.1 and 0.5."
     assert advice([0.6, 0.9], [0.5], fires_above=False).endswith(", all above it, which is the sure side.")
     assert advice([0.1, 0.2], [0.5], fires_above=False).endswith(", none above it, which is the unsure side.")

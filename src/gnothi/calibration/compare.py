@@ -14,7 +14,7 @@ from gnothi.calibration.from_file import NO, ONE, read_recorded
 from gnothi.calibration.from_run import read_run
 from gnothi.calibration.from_table import ALWAYS, NEVER, RECORDED, is_table, read_scored
 from gnothi.calibration.replay import Replay, Scores
-from gnothi.calibration.verdicts import DEGENERATE, advice
+from gnothi.calibration.verdicts import advice, one_sided
 from gnothi.errors import InvalidSetting
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
 from gnothi.runs.stage_rates import Reached
@@ -276,9 +276,9 @@ def _decides_nothing(name: str, signal: Signal) -> list[str]:
     if signal.range is None:
         return [f"{name}: there is no score of any question, so it tells nothing: every gate by it always retrieves."]
     replayed = signal.replayed
-    if replayed is None or DEGENERATE < replayed.retrieval_rate < 1 - DEGENERATE:
+    fires = None if replayed is None else one_sided(replayed.retrieval_rate)
+    if replayed is None or fires is None:
         return []
-    fires = "never" if replayed.retrieval_rate <= DEGENERATE else "always"
     chosen = signal.chosen
     better = "" if chosen is None or chosen.threshold is None else f" Accuracy is best at {chosen.threshold:g}."
     where = advice(signal.range, [replayed.threshold], signal.retrieve_when == "above")

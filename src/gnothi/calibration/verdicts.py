@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from gnothi import methods
 from gnothi.calibration.baselines import closed_book
@@ -19,7 +20,7 @@ from gnothi.stats.intervals import Interval
 from gnothi.stats.probabilities import crossfit_probabilities
 from gnothi.stats.reliability import ece
 
-DEGENERATE = 0.02
+_DEGENERATE = 0.02
 _FEWEST_DECISIONS = 20
 _LAST = {"familiarity": 1, AT_ONCE: 2}
 
@@ -130,6 +131,13 @@ def _range(scores: Sequence[float]) -> list[float] | None:
     return [min(scores), max(scores)] if scores else None
 
 
+def one_sided(rate: float) -> Literal["never", "always"] | None:
+    """How a gate fires that (almost) always decides alike, by the share of its decisions in which it fires."""
+    if _DEGENERATE < rate < 1 - _DEGENERATE:
+        return None
+    return "always" if rate > 0.5 else "never"
+
+
 def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     """A warning where a gate with a threshold (almost) always or never fires: it decides nothing, it only costs.
 
@@ -137,9 +145,9 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     if gate is None or gate.decisions < _FEWEST_DECISIONS or not gate.thresholds:
         return None
     rate = gate.firing_rate
-    if DEGENERATE < rate < 1 - DEGENERATE:
+    which = one_sided(rate)
+    if which is None:
         return None
-    which = "never" if rate <= DEGENERATE else "always"
     limits = ", ".join(f"{threshold:g}" for threshold in gate.thresholds)
     choose = (
         f". Where a calibration of this model chose that, {which} searching was best there; else choose one with "

@@ -15,7 +15,7 @@ from gnothi.calibration.baselines import ByMethod
 from gnothi.calibration.compare import Gates
 from gnothi.calibration.from_run import replay_methods
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.verdicts import DEGENERATE, paired_scores, truth
+from gnothi.calibration.verdicts import one_sided, paired_scores, truth
 from gnothi.config import as_text
 from gnothi.errors import InvalidInput
 from gnothi.report.comparison import Comparison
@@ -79,12 +79,13 @@ def _gate(method: Method) -> Iterator[str]:
     if ends is None or ends.em.get("method") is None:
         return
     rate = ends.retrieval_rate["method"] or 0.0
-    if rate > 1 - DEGENERATE:
-        gate = "searches for (almost) every question: its gate decides nothing"
-    elif rate < DEGENERATE:
-        gate = "searches for (almost) no question: its gate decides nothing"
-    else:
-        gate = f"searches for {percent(rate)} of the questions"
+    match one_sided(rate):
+        case "always":
+            gate = "searches for (almost) every question: its gate decides nothing"
+        case "never":
+            gate = "searches for (almost) no question: its gate decides nothing"
+        case None:
+            gate = f"searches for {percent(rate)} of the questions"
     beside = [
         f"{percent(ends.em[role])} by {how} searching ({name})"
         for role, how, name in (("always", "always", ends.always), ("never", "never", ends.never))
