@@ -358,14 +358,20 @@ class Settings:
         """The keys under ``name.``, without it."""
         return {key.removeprefix(f"{name}."): value for key, value in self.given.items() if key.startswith(f"{name}.")}
 
-    def check_sections(self, others: Collection[str], taking: Sequence[str]) -> None:
-        """Raise InvalidSetting for what the command itself was given under one of ``others``: of a method that is not among
-        those ``taking`` part, say. A file and the environment serve many commands."""
+    @classmethod
+    def of(cls, values: Settings | Mapping[str, Any]) -> Settings:
+        """Settings as they are; what a mapping says, flat or nested, as given to the command itself."""
+        if isinstance(values, Settings):
+            return values
+        return cls({key: Given(value, f"{key}={value!r:.60}", COMMAND) for key, value in flatten(values).items()})
+
+    def check_sections(self, others: Collection[str], why: str) -> None:
+        """Raise InvalidSetting, which says ``why``, for what the command itself was given under one of ``others``: of a method
+        that takes no part, say. A file and the environment serve many commands."""
         for key, one in self.given.items():
             section, dot, _ = key.partition(".")
             if dot and section in others and one.layer == COMMAND:
-                where = f"methods: {', '.join(taking) or 'none'}"
-                raise InvalidSetting(f"setting {key!r} (from {one.source}): it has no use here ({where}). Leave it out.")
+                raise InvalidSetting(f"setting {key!r} (from {one.source}): it has no use here ({why}). Leave it out.")
 
     def plain(self, sections: Collection[str]) -> dict[str, Given]:
         """The keys that lie in none of ``sections``: the method's own."""

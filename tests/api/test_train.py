@@ -29,7 +29,9 @@ def test_a_run_becomes_a_classifier(tmp_path: Path) -> None:
         ("probe", "lab-train", {"modle": "lab"}, UnknownName),
         ("probe", "lab-train", {"settings": {"layer": 3}}, UnknownName),
         ("probe", "lab", {}, InvalidSetting),
+        ("probe", "lab-train", {"settings": {"seakr": {"samples": 3}}}, InvalidSetting),
         ("complexity", "runs/none", {"model": "lab"}, UnknownName),
+        ("complexity", "runs/none", {"settings": {"model.dtype": "float64"}}, InvalidSetting),
     ],
 )
 def test_mistakes_are_told_before_there_is_a_folder(

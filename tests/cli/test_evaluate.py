@@ -43,7 +43,7 @@ def test_the_table_fits_80_columns(gnothi: Run, tmp_path: Path) -> None:
     code, out, err = gnothi("eval", "lab", *THREE, "--out", str(tmp_path / "run"))
     assert (code, err) == (0, "")
     assert max(len(line) for line in out.splitlines() if not line.startswith("run: ")) <= 80
-    for said in ("direct", "seakr", "never", "right decisions", "mcnemar exact", "gnothi report"):
+    for said in ("direct", "seakr", "never", "right decisions", "exact McNemar test", "gnothi report"):
         assert said in out
 
 

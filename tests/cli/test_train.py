@@ -55,6 +55,13 @@ def test_json_is_the_header(gnothi: Run, tmp_path: Path) -> None:
         "complexity run --set stepps=rag",
         "knowledge-reference run --set labels=better,right",
         "complexity one other",
+        *(
+            f"{kind} run --set {setting}"
+            for kind in ("complexity", "knowledge-reference")
+            for setting in ("model.dtype=float64", "index.reranker=lab", "rag.k=3", "signal.samples=3", "server.port=80")
+        ),
+        "probe lab-train --set signal.samples=3",
+        "probe lab-train --set signal=perplexity --set signal.samples=3",
         "probe",
     ],
 )

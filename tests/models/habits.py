@@ -51,7 +51,7 @@ HABITS: tuple[Habit, ...] = (
     Habit("thinks out of sight, and bills it", Always, "nowhere", mend=usage(billed), thinking="the bill alone"),
     Habit("thinks out of sight, billed beside", Always, "nowhere", mend=usage(beside), thinking="the bill alone"),
     Habit("thinks out of sight", Always, "nowhere", mend=usage(more_than_it_shows), thinking="the bill alone"),
-    Habit("thinks at times, not in the trial", lambda body: not is_trial(body), "tags", thinking=STUCK),
+    Habit("thinks at times, not in the trial", lambda body: not is_trial(body), "tags", thinking="was not switched off"),
     Habit(
         "thinks in a field, an empty line before the answer",
         Always,

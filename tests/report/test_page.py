@@ -156,7 +156,7 @@ def test_a_full_run(whole: str) -> None:
         "Answering only where sure",
         "Cost",
         "Paired tests",
-        "mcnemar exact",
+        "exact McNemar test",
         "seakr: 1 of 61 questions failed",
         "RuntimeError: broken",
         "Decisions, given what the model saw",

@@ -14,7 +14,7 @@ from gnothi.methods import spec
 from gnothi.reproduce import recipe, resources
 from gnothi.reproduce.learning import FROM_RUN, _kind
 from gnothi.reproduce.parts import Job, parts
-from gnothi.reproduce.shown import listing
+from gnothi.reproduce.rendering import listing
 from gnothi.reproduce.work import check
 from tests.messages import refused
 

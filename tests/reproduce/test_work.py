@@ -20,7 +20,7 @@ from gnothi.reproduce import recipe, resources
 from gnothi.reproduce.learning import build
 from gnothi.reproduce.outcome import Cell, reach, widening
 from gnothi.reproduce.parts import Job, draw_questions, filled, parts
-from gnothi.reproduce.shown import conclusion, document, markdown
+from gnothi.reproduce.rendering import conclusion, document, markdown
 from gnothi.reproduce.work import carry_out, outlook
 from gnothi.retrieval.folder import read_manifest
 from gnothi.session import sources

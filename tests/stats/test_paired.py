@@ -33,7 +33,7 @@ def test_paired_test_of_graded_values_is_the_exhaustive_one() -> None:
     sums = np.array(list(product([-1, 1], repeat=12))) @ differences
     exact = (np.abs(sums) >= abs(differences.sum()) - 1e-12).mean()
     found = paired_test(first, second)
-    assert found.test == "paired permutation"
+    assert found.test == "paired permutation test"
     assert found.p == pytest.approx(exact, abs=0.01)
     scipys = stats.permutation_test((first, second), lambda x, y: np.mean(x - y), permutation_type="samples")
     assert found.p == pytest.approx(scipys.pvalue, abs=0.01)
@@ -45,7 +45,7 @@ def test_paired_test_is_symmetric_and_finds_no_difference_in_equals() -> None:
     there, back = paired_test(first, second), paired_test(second, first)
     assert there.p == back.p
     assert there.difference == -back.difference
-    assert paired_test(first, first) == (40, 0.0, None, 1.0, "mcnemar exact")
+    assert paired_test(first, first) == (40, 0.0, None, 1.0, "exact McNemar test")
 
 
 def test_paired_test_wants_pairs() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gnothi import methods
 from gnothi.calibration.file import read
-from gnothi.config import COMMAND, Given, Settings, flatten, load_toml, read_settings
+from gnothi.config import Settings, flatten, load_toml, read_settings
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.models.remote.budget import Budget
@@ -39,8 +39,7 @@ def settings_of(args: Mapping[str, Any]) -> Settings:
         named |= {f"{section}.{key}": value for key, value in (args.get(argument) or {}).items()}
     if filters is not None:
         named[f"{INDEX_SECTION}.filters"] = [str(one) for one in as_filters(filters)]
-    given = {key: Given(value, f"{key}={value!r:.60}", COMMAND) for key, value in named.items()}
-    return Settings({**before.given, **given})
+    return Settings({**before.given, **Settings.of(named).given})
 
 
 def repeated(config: str | os.PathLike[str] | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.config import Given, Settings
+from gnothi.config import Settings
 from gnothi.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -104,9 +104,7 @@ def _of_run(kind: str, trains: Any, source: Path, out: Path, watch: Watch, given
     from gnothi.report.sections import load_runs
     from gnothi.training.run import Trained
 
-    settings = given.pop("settings", {})
-    if not isinstance(settings, Settings):
-        settings = Settings({key: Given(value, "settings") for key, value in settings.items()})
+    settings = Settings.of(given.pop("settings", {}))
     if extra := given.keys() - KINDS[kind].takes:
         raise UnknownName(f"parameter of train {kind}", min(extra), ["settings", *KINDS[kind].takes])
     learnt = trains(source, out, settings, **given)

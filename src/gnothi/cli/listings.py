@@ -181,17 +181,17 @@ def _signals(names: tuple[str, ...], as_json: bool) -> None:
 
 
 def _recipes(names: tuple[str, ...], as_json: bool) -> None:
-    from gnothi.reproduce import shown
+    from gnothi.reproduce import rendering
     from gnothi.reproduce.recipe import names as every
     from gnothi.reproduce.recipe import read
 
     found = [read(name) for name in names or every()]
     if as_json:
-        terminal.print_json([shown.listing(one) for one in found])
+        terminal.print_json([rendering.listing(one) for one in found])
     elif names:
-        click.echo("\n\n".join("\n".join(shown.described(one, shown.anywhere(one))) for one in found))
+        click.echo("\n\n".join("\n".join(rendering.described(one, rendering.anywhere(one))) for one in found))
     else:
-        click.echo("\n".join(shown.listed(found)))
+        click.echo("\n".join(rendering.listed(found)))
         click.echo("What one needs: gnothi list recipes NAME. Run it: gnothi reproduce NAME --data FOLDER --out FOLDER")
 
 

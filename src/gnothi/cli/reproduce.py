@@ -103,7 +103,7 @@ def reproduce(
     """
     from gnothi.calibration.file import read as read_calibration
     from gnothi.report.terminal import console as terminal
-    from gnothi.reproduce import shown
+    from gnothi.reproduce import rendering
     from gnothi.reproduce.parts import Job, check_only
     from gnothi.reproduce.recipe import read
     from gnothi.reproduce.work import outlook
@@ -137,16 +137,16 @@ def reproduce(
             raise InvalidSetting(f"{unused}: got it without --out, and nothing runs without that. Give --out FOLDER, too.")
         seen = outlook(job) if found.data or rehearse or data is not None else None
         if as_json:
-            terminal.print_json(shown.listing(found) | ({"needs": seen.needs, "estimate": seen.estimate} if seen else {}))
+            terminal.print_json(rendering.listing(found) | ({"needs": seen.needs, "estimate": seen.estimate} if seen else {}))
         else:
-            click.echo("\n".join(shown.described(found, seen)))
+            click.echo("\n".join(rendering.described(found, seen)))
         return 0
     return _done(job, files, as_json)
 
 
 def _done(job: Job, files: Mapping[str, Path | None], as_json: bool) -> int:
     from gnothi.report.terminal import console as terminal
-    from gnothi.reproduce import figure, shown, tables
+    from gnothi.reproduce import figure, rendering, tables
     from gnothi.reproduce.work import carry_out, table_of
     from gnothi.runs.folder import replace_file
 
@@ -156,8 +156,8 @@ def _done(job: Job, files: Mapping[str, Path | None], as_json: bool) -> int:
     if job.recipe.data:
         outcome = _carried_out(job, carry_out, as_json)
         runs = " ".join(f"{job.out}/{one.name}/*" for one in outcome.data)
-        lines, printed, failed = shown.markdown(outcome), shown.document(outcome), outcome.failures
-        show = partial(shown.show, console, outcome)
+        lines, printed, failed = rendering.markdown(outcome), rendering.document(outcome), outcome.failures
+        show = partial(rendering.show, console, outcome)
     else:
         printed = table = _carried_out(job, table_of, as_json)
         lines, failed, warnings = tables.markdown(table), sum(one.failures for one in table.variants), table.warnings

@@ -87,7 +87,7 @@ def plan_methods(given: Sequence[object], settings: Settings, model: Any = None)
     """
     known = {one.name: one for one in map(methods.spec, given)}
     sections = {*SERVER_SECTIONS, *METHODS.names(), *known}
-    settings.check_sections(sections - known.keys(), [*known])
+    settings.check_sections(sections - known.keys(), f"methods: {', '.join(known) or 'none'}")
     plain = settings.plain({MODEL_SECTION, INDEX_SECTION, *sections})
     own = {name: settings.section(name) for name in known}
     plain = _qualified(plain, {key for one in known.values() for key in one.settings})
@@ -96,7 +96,7 @@ def plan_methods(given: Sequence[object], settings: Settings, model: Any = None)
     for key, value in plain.items():
         unused = all(key not in method.given and not _superseded(method.name, value, method.given) for method in planned)
         if unused and not value.shared:
-            _refuse_unmeasured(key, value, planned)
+            refuse_unmeasured(key, value, _measured(planned))
     return planned
 
 
@@ -120,7 +120,7 @@ def _planned(known: MethodSpec, plain: Mapping[str, Given], own: Mapping[str, Gi
         else:
             del given[key]
             if key in own and not _superseded(name, one, given):
-                _refuse_unmeasured(key, one, [PlannedMethod(name, values, given, {}, known)])
+                refuse_unmeasured(key, one, _measured([PlannedMethod(name, values, given, {}, known)]))
     methods.check(known, values)
     named = {
         key: (optional[key], objects.get(key, value)) for key, value in values.items() if key in optional and value is not None
@@ -177,15 +177,17 @@ def _superseded(name: str, setting: Given, given: Mapping[str, Given]) -> bool:
     return any(other.layer > setting.layer for other in named if other)
 
 
-def _refuse_unmeasured(key: str, given: Given, planned: Sequence[PlannedMethod]) -> None:
-    """Raise InvalidSetting for a setting that none of the signals has that the methods measure."""
+def _measured(planned: Sequence[PlannedMethod]) -> dict[str, list[str]]:
+    return {method.name: measured_by(method.spec.method, method.values) or ["perplexity"] for method in planned}
+
+
+def refuse_unmeasured(key: str, given: Given, measured_by_name: Mapping[str, Sequence[str]]) -> None:
+    """Raise InvalidSetting for a setting that none of the signals has that these methods, or a training, measure."""
     lines = []
-    for method in planned:
-        measured = measured_by(method.spec.method, method.values)
+    for name, measured in measured_by_name.items():
         has = sorted({key for signal in measured for key in signals.settings_of(signal)})
-        lines.append(
-            f"{method.name} measures {' and '.join(measured or ['perplexity'])}, with the settings: {', '.join(has) or 'none'}"
-        )
+        what = f"{' and '.join(measured)}, with the settings: {', '.join(has) or 'none'}" if measured else "no signal"
+        lines.append(f"{name} measures {what}")
     source = f" (from {given.source})" if given.source else ""
     having = [name for name in signals.names() if key in signals.settings_of(name)]
     raise InvalidSetting(
@@ -244,8 +246,8 @@ def _of_any(key: str) -> bool:
 
 def check_sections(settings: Settings, names: Iterable[str]) -> None:
     """As ``Settings.check_sections``, where the methods of these names take part."""
-    taking = list(dict.fromkeys(names))
-    settings.check_sections({*METHODS.names(), *SERVER_SECTIONS}.difference(taking), taking)
+    taking = dict.fromkeys(names)
+    settings.check_sections({*METHODS.names(), *SERVER_SECTIONS}.difference(taking), f"methods: {', '.join(taking) or 'none'}")
 
 
 def _qualified(given: Mapping[str, Given], known: Collection[str]) -> dict[str, Given]:

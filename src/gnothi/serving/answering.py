@@ -18,8 +18,8 @@ from gnothi.serving import logs
 from gnothi.serving.context import Context
 from gnothi.serving.failures import ClientLeft, Refusal, refusal
 from gnothi.serving.keys import Account
+from gnothi.serving.rendered_answer import EventLines, EventNarrator
 from gnothi.serving.service import Answered
-from gnothi.serving.shown import EventLines, EventNarrator
 
 T = TypeVar("T")
 Work = Callable[[Sequence[Listener]], Awaitable[T]]

@@ -14,7 +14,7 @@ from starlette.types import Scope
 
 from gnothi.errors import origin
 from gnothi.serving.failures import Refusal
-from gnothi.serving.shown import RenderedAnswer
+from gnothi.serving.rendered_answer import RenderedAnswer
 
 LOG = logging.getLogger("gnothi.serving")
 NOTES = "gnothi.notes"

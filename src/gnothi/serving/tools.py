@@ -23,8 +23,8 @@ from gnothi.retrieval.filtering import unknown_keys
 from gnothi.retrieval.filters import as_filters
 from gnothi.serving.conversation import question as checked
 from gnothi.serving.failures import refusal
+from gnothi.serving.rendered_answer import EventNarrator, Link, warnings
 from gnothi.serving.service import Answered, Service, SetUp, open_service
-from gnothi.serving.shown import EventNarrator, Link, warnings
 from gnothi.session.plan import Plan
 from gnothi.types import Passage
 from gnothi.version import __version__

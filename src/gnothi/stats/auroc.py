@@ -79,12 +79,12 @@ def auroc_difference(
     difference = float(above.mean())
     deviation = float(np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
     if deviation == 0:
-        return PairedTest(len(y), difference, None, 1.0 if difference == 0 else 0.0, "delong")
+        return PairedTest(len(y), difference, None, 1.0 if difference == 0 else 0.0, "DeLong test")
     from scipy import special
 
     half = float(special.ndtri((1 + confidence) / 2)) * deviation
     p = float(2 * special.ndtr(-abs(difference) / deviation))
-    return PairedTest(len(y), difference, Interval(difference - half, difference + half), p, "delong")
+    return PairedTest(len(y), difference, Interval(difference - half, difference + half), p, "DeLong test")
 
 
 def _placements(x: Floats, y: Mask) -> tuple[Floats, Floats]:

@@ -15,7 +15,8 @@ _BATCH = 1 << 22  # random numbers held at once
 
 
 class PairedTest(NamedTuple):
-    """``difference`` of the means (first minus second), its bootstrap interval, the two-sided p-value and what it rests on."""
+    """``difference`` of the means (first minus second), its bootstrap interval, the two-sided p-value, and ``test``: what it
+    rests on, as people call it."""
 
     n: int
     difference: float
@@ -36,13 +37,13 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> PairedTest:
     mean, interval = float(differences.mean()), mean_interval(differences)
     if not len(moved):
         # A tie in every question: the interval of a constant zero, not that of a share.
-        return PairedTest(len(a), 0.0, None, 1.0, "mcnemar exact")
+        return PairedTest(len(a), 0.0, None, 1.0, "exact McNemar test")
     if np.ptp(np.abs(moved)) == 0:
         from scipy import stats
 
         p = float(stats.binomtest(int((moved > 0).sum()), len(moved)).pvalue)
-        return PairedTest(len(a), mean, interval, p, "mcnemar exact")
-    return PairedTest(len(a), mean, interval, _sign_flip(moved), "paired permutation")
+        return PairedTest(len(a), mean, interval, p, "exact McNemar test")
+    return PairedTest(len(a), mean, interval, _sign_flip(moved), "paired permutation test")
 
 
 def _sign_flip(differences: Floats) -> float:

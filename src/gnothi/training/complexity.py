@@ -12,16 +12,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnothi import methods
-from gnothi.config import Settings, build
+from gnothi.config import Settings
 from gnothi.errors import InvalidInput, UnknownName
 from gnothi.fields import setting
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.report.numbers import counted
 from gnothi.roles import ALWAYS, REASONING, STEPWISE
 from gnothi.runs.rows import Row
-from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of
+from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of, settings_as
 
 FOLDS = 5
 
@@ -94,8 +92,7 @@ class ComplexitySettings:
 
 def train_by(run: Path, out: Path, settings: Settings) -> Learnt:
     """As ``train``, by settings. Raises as that, and UnknownName or InvalidSetting for settings."""
-    own = settings.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
-    chosen = build(ComplexitySettings, own, "train complexity")
+    chosen = settings_as(settings, ComplexitySettings, "train complexity")
     return train(run, out, (chosen.memory, chosen.once, chosen.steps), chosen.several_hops or None, metric=chosen.metric)
 
 

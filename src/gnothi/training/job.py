@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gnothi import config, methods
-from gnothi.config import Given, Settings
+from gnothi.config import Settings
 from gnothi.errors import InvalidSetting
-from gnothi.methods.planned import MODEL_SECTION, check_sections
+from gnothi.methods.planned import MODEL_SECTION, SERVER_SECTIONS, check_sections
 from gnothi.models import LAB
 from gnothi.models.registry import scheme_of
 from gnothi.models.scheme import LABORATORYS
@@ -73,9 +73,7 @@ class Job:
 
     @property
     def typed_settings(self) -> Settings:
-        if isinstance(self.settings, Settings):
-            return self.settings
-        return Settings({key: Given(value, "settings") for key, value in self.settings.items()})
+        return Settings.of(self.settings)
 
     @property
     def execution(self) -> Execution:
@@ -85,7 +83,7 @@ class Job:
     def settings_as(self, kind: type[S], name: str) -> S:
         """The settings of the thing that is trained. Raises UnknownName or InvalidSetting."""
         check_sections(self.typed_settings, ())
-        return config.build(kind, self.typed_settings.plain({MODEL_SECTION, *methods.names()}), name)
+        return config.build(kind, self.typed_settings.plain({MODEL_SECTION, *SERVER_SECTIONS, *methods.names()}), name)
 
     def plan(self, method: str | None = None, settings: Settings | None = None) -> Plan:
         """Model, index, graph and the method, resolved; ``settings`` None: with the settings of the model. Raises as

@@ -11,16 +11,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from gnothi import methods
-from gnothi.config import Settings, build
+from gnothi.config import Settings
 from gnothi.errors import InvalidInput
 from gnothi.fields import setting
 from gnothi.filtering.encoders import LEXICAL, SentenceEncoder
 from gnothi.filtering.knowledge import Experience, write_knowledge
-from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.roles import ALWAYS, AT_ONCE
 from gnothi.runs.rows import Row
-from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of
+from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of, settings_as
 
 Labels = Literal["better", "right"]
 
@@ -63,8 +61,7 @@ class KnowledgeSettings:
 
 def train_by(run: Path, out: Path, settings: Settings, encoder: str = LEXICAL) -> Counts:
     """As ``train``, by settings. Raises as that, and UnknownName or InvalidSetting for settings."""
-    own = settings.plain({MODEL_SECTION, INDEX_SECTION, *methods.names()})
-    return train(run, out, encoder=encoder, **asdict(build(KnowledgeSettings, own, "train knowledge-reference")))
+    return train(run, out, encoder=encoder, **asdict(settings_as(settings, KnowledgeSettings, "train knowledge-reference")))
 
 
 def train(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+from gnothi import config, methods
+from gnothi.config import Settings
 from gnothi.errors import InvalidInput
+from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, SERVER_SECTIONS
 from gnothi.models.identity import Identity, identify
 from gnothi.report.numbers import counted
 from gnothi.runs.folder import read_config, read_rows
@@ -15,8 +18,16 @@ from gnothi.runs.journal import OBJECTS
 from gnothi.runs.rows import Row
 from gnothi.session.data import refuse_test_run
 
+S = TypeVar("S")
 Metric = Literal["em", "accuracy"]
 """What is 1 where an answer is right: it is a gold answer, or it holds one."""
+
+
+def settings_as(settings: Settings, kind: type[S], name: str) -> S:
+    """The settings of what is learnt from a run. Raises UnknownName, InvalidSetting also for one of what answered."""
+    others = {MODEL_SECTION, INDEX_SECTION, *SERVER_SECTIONS, *methods.names()}
+    settings.check_sections(others, f"{name} asks no model, it learns from the run's answers")
+    return config.build(kind, settings.plain(others), name)
 
 
 def rows_of(run: Path, methods: Sequence[str]) -> list[Row]:

@@ -80,6 +80,34 @@ async def test_fields_of_the_users_own_are_not_said_to_fail() -> None:
     assert told == "as model.extra says, no other way was tried: thoughts in reasoning, 300 tokens of room"
 
 
+class Completing(Api):
+    """A server of completions alone."""
+
+    async def answer(self, path: str, body: dict[str, Any]) -> Any:
+        if path != "/v1/completions":
+            return await super().answer(path.replace("/chat/", "/no-chat/"), body)
+        reply = self._reply({**body, "messages": [{"role": "user", "content": body["prompt"]}]})
+        for choice in reply["choices"]:
+            message = choice.pop("message")
+            choice |= {"text": message.pop("content") or ""} | message
+        return reply
+
+
+@pytest.mark.parametrize("endpoint", ["completions", "auto"])
+@pytest.mark.parametrize("thinking", ["off", "on", "high"])
+async def test_completions_have_no_field_for_it(thinking: Any, endpoint: Any) -> None:
+    for thinks in (Always, lambda _: False):
+        with serving(Server(Completing(Habit("it", thinks, "reasoning")))) as server:  # type: ignore[arg-type]
+            told, request, _ = await asked(server, thinking=thinking, endpoint=endpoint, thinking_tokens=300)
+        assert "prompt" in request
+        if thinks is not Always and thinking == "off":
+            assert told == ""
+            continue
+        assert told.startswith(f"cannot be set to {thinking} on the completions endpoint, which has no field for it: ")
+        assert ("thoughts in reasoning" in told) == (thinks is Always)
+        assert ("use model.endpoint=chat" in told) == (endpoint == "completions")
+
+
 def test_a_model_that_thinks_all_the_same_is_told(gnothi: Run) -> None:
     with serves(Always) as server:
         model = ("--model", "openai:x", "--set", f"model.base_url={server.url}")

@@ -33,7 +33,7 @@ def test_a_gate_beside_never_and_always() -> None:
         "oracle 1.000",
         "seakr: over-search .000 (searched, though direct was right), under-search .000",
         "seakr: right decisions .500",
-        "direct - seakr: EM −.500 [−.650, −.350], p = 2e-6, corrected 6e-6 (mcnemar exact, n = 40): they differ",
+        "direct - seakr: EM −.500 [−.650, −.350], p = 2e-6, corrected 6e-6 (exact McNemar test, n = 40): they differ",
     ):
         assert said in flat
 

@@ -79,15 +79,19 @@ def warnings(models: Mapping[str, Mapping[str, str]]) -> list[str]:
 def _thinking(features: Features, settings: RemoteSettings, format: Format, thoughts: str) -> str:
     thinking = settings.thinking
     how = f" by {as_text(format.thinking)}" if format.thinking else ""
-    if thoughts:
-        place = f"thoughts in {thoughts}"
+    seen = f"thoughts in {thoughts}, {settings.thinking_tokens:,} tokens of room" if thoughts else "none was seen"
+    if thoughts or thinking != "off":
         if sets_thinking(settings.more()):
-            return f"as model.extra says, no other way was tried: {place}, {settings.thinking_tokens:,} tokens of room"
-        if thinking == "off":
-            return f"cannot be switched off: {place}, {settings.thinking_tokens:,} tokens of room"
-        return f"{thinking}{how}: {place}, {settings.thinking_tokens:,} tokens of room"
-    if thinking != "off":
-        return f"{thinking}{how}: none was seen"
+            return f"as model.extra says, no other way was tried: {seen}"
+        if not format.chat:
+            chat = ", or use model.endpoint=chat" if settings.endpoint == "completions" else ""
+            return (
+                f"cannot be set to {thinking} on the completions endpoint, which has no field for it: {seen}. Give a field of "
+                f"the server's own in model.extra{chat}"
+            )
+        if thinking == "off" and not features.alone:
+            return f"was not switched off, since the trial showed no thought: {seen}. Give the server's field in model.extra"
+        return f"cannot be switched off: {seen}" if thinking == "off" else f"{thinking}{how}: {seen}"
     return f"switched off{how}; left alone, {features.alone} shows thoughts" if features.alone else ""
 
 

@@ -19,8 +19,8 @@ from gnothi.serving.answering import Work, streamed, whole
 from gnothi.serving.context import Context, json_object
 from gnothi.serving.conversation import AnswerRequest, chat_request
 from gnothi.serving.failures import Refusal
+from gnothi.serving.rendered_answer import EventLines, RenderedAnswer, render
 from gnothi.serving.service import Answered, SetUp
-from gnothi.serving.shown import EventLines, RenderedAnswer, render
 
 END = "data: [DONE]\n\n"
 Show = Callable[[Answered], RenderedAnswer]

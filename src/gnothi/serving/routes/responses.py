@@ -19,9 +19,9 @@ from gnothi.serving.answering import streamed, whole
 from gnothi.serving.context import Context, json_object
 from gnothi.serving.conversation import response_request
 from gnothi.serving.failures import Refusal
+from gnothi.serving.rendered_answer import EventLines, RenderedAnswer
 from gnothi.serving.routes.chat import Show, question, showing
 from gnothi.serving.service import Answered, SetUp
-from gnothi.serving.shown import EventLines, RenderedAnswer
 
 Item = dict[str, Any]
 

@@ -17,6 +17,7 @@ from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, InvalidSetting, MissingCapability, TooManyFailures
 from gnothi.events import Event, ModelCall, Usage, record
 from gnothi.fields import setting
+from gnothi.methods.planned import refuse_unmeasured
 from gnothi.methods.steps.prompts import ANSWER
 from gnothi.methods.steps.reader import ReaderSettings
 from gnothi.methods.steps.settings import needs_of
@@ -25,6 +26,7 @@ from gnothi.models.identity import identify
 from gnothi.protocols import LanguageModel
 from gnothi.runs.rows import significant
 from gnothi.session.watch import Watch
+from gnothi.signals import registry as signals
 from gnothi.signals.probe import as_task
 from gnothi.signals.probe_folder import FittedProbe, write_probe
 from gnothi.signals.wording import WordClassifier
@@ -317,6 +319,11 @@ class TrainableProbe(Trainable[Findings]):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.settings = job.settings_as(ProbeSettings, "probe")
+        measured = [self.settings.measured] if self.settings.measured else []
+        has = {key for name in measured for key in signals.settings_of(name)}
+        for key, given in job.typed_settings.given.items():
+            if key.startswith(f"{signals.SECTION}.") and key not in has and not given.shared:
+                refuse_unmeasured(key, given, {"train probe": measured})
         self.recorded = of_settings("probe", self.settings)
 
     async def opened(self, questions: Sequence[Question], about: Mapping[str, Any], sources: Sources) -> Findings:
