@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from tests.messages import refused
 from tests.ports import held_port
 from tests.training import launched
 from tests.training.launched import killed_three_times
-from tests.training.recording import RecordingWatch
+from tests.training.recording import recorded
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -102,7 +103,7 @@ def test_collapse() -> None:
     ],
     ids=["lora", "full", "kl"],
 )
-def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> None:
+def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings, elsewhere: Executor) -> None:
     pytest.importorskip("trl")
     import asyncio
 
@@ -110,10 +111,9 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     from gnothi.models import load_model
     from gnothi.types import Decoding
 
-    watch = RecordingWatch()
-    header = train(tmp_path, ORIGIN, familiar_examples(), settings, Correctness(), watch)
+    training = elsewhere.submit(recorded, train, tmp_path, ORIGIN, familiar_examples(), settings, Correctness())
+    header, metrics = training.result()
     assert header == json.loads((tmp_path / HEADER).read_text())
-    metrics = watch.lines
     assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in metrics if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
@@ -137,12 +137,12 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
 
 
 @pytest.mark.slow
-def test_collapse_ends_it(tmp_path: Path) -> None:
+def test_collapse_ends_it(tmp_path: Path, elsewhere: Executor) -> None:
     pytest.importorskip("trl")
     hasty = replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-3, steps=40, patience=40, collapse_after=2)
     hasty = replace(hasty, entropy="none", balance=False, updates=1)
     with refused(TrainingCollapsed) as raised:
-        train(tmp_path, ORIGIN, familiar_examples(), hasty, Correctness())
+        elsewhere.submit(train, tmp_path, ORIGIN, familiar_examples(), hasty, Correctness()).result()
     assert raised.value.exit_code == 1
 
 
