@@ -3,6 +3,7 @@ forked from a server that has loaded the libraries."""
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gnothi.runs.journal import Journal
+from gnothi.training.curve import Curve
 from gnothi.training.finetuning import HEADER, METRICS
 from tests.patience import PATIENCE
 from tests.ports import held_port
@@ -34,6 +36,15 @@ def preloaded() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LIBRARIES)
     return context
+
+
+def _begin() -> None:
+    """In such a process: without a look through all that it begins with at each collection, and without pictures."""
+    gc.freeze()
+    import torch
+
+    torch.set_num_threads(1)
+    Curve.draw = lambda _: None  # type: ignore[method-assign]
 
 
 def command_killed_and_undisturbed(
@@ -61,6 +72,11 @@ def command_killed_and_undisturbed(
     assert not (folder / "killed" / HEADER).exists()
     for name in ("killed", "undisturbed"):
         _Training(context, [*program, "--out", str(folder / name)]).finish()
+
+
+def command(*arguments: str) -> None:
+    """``gnothi ARGUMENTS``, to its end."""
+    _Training(preloaded(), arguments).finish()
 
 
 def killed_three_times(
@@ -117,11 +133,9 @@ def _program(arguments: Sequence[str], stands: Any, may_go: Any) -> None:
         may_go.acquire()
 
     Journal.append = kept  # type: ignore[method-assign,assignment]
-    import torch
-
     from gnothi.cli.main import main
 
-    torch.set_num_threads(1)
+    _begin()
     main(list(arguments))
 
 
@@ -139,9 +153,13 @@ LIMIT = 200
 def killed_and_undisturbed(folder: Path, train: Training, lines: int, same: tuple[str, ...]) -> None:
     """``train`` into ``undisturbed`` and ``killed`` in ``folder``, by two processes each; the second is killed after so many
     ``lines`` of metrics and started again. They have to end in the ``same`` files."""
-    context = preloaded()
-    run(context, train, folder / "undisturbed")
-    killed = folder / "killed"
+    run(preloaded(), train, folder / "undisturbed")
+    killed_as_undisturbed(folder, train, lines, same)
+
+
+def killed_as_undisturbed(folder: Path, train: Training, lines: int, same: tuple[str, ...]) -> None:
+    """As ``killed_and_undisturbed``, where ``undisturbed`` is there."""
+    context, killed = preloaded(), folder / "killed"
     run(context, train, killed, lines)
     assert not (killed / HEADER).exists()
     run(context, train, killed)
@@ -181,9 +199,7 @@ def _one(train: Training, out: Path, rank: int, port: int, room: Any) -> None:
         "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(PROCESSES), "LOCAL_WORLD_SIZE": str(PROCESSES),
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true",
     }  # fmt: skip
-    import torch
-
-    torch.set_num_threads(1)
+    _begin()
     if room is not None:
         _standing(room)
     train(out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gnothi.session.watch import Watch
@@ -24,3 +24,9 @@ class RecordingWatch(Watch):
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)
+
+
+def recorded(train: Callable[..., dict[str, Any]], *arguments: object) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The header of a training, and the lines of its metrics."""
+    watch = RecordingWatch()
+    return train(*arguments, watch=watch), watch.lines

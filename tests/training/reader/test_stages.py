@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from gnothi.types import Decoding, Passage, Prompt, Question
 from tests.messages import refused
 from tests.training import launched
 from tests.training.launched import killed_three_times
-from tests.training.recording import RecordingWatch
+from tests.training.recording import recorded
 
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
 QUICK = ReaderTraining(steps=6, batch=8, learning_rate=3e-3, evaluate_every=2)
@@ -84,12 +85,10 @@ def test_prompt_and_answer_as_tokens() -> None:
     [QUICK, replace(QUICK, adapter="full", learning_rate=1e-3, criterion="loss", rows=4)],
     ids=["lora", "full"],
 )
-def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderTraining) -> None:
+def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderTraining, elsewhere: Executor) -> None:
     pytest.importorskip("trl")
-    watch = RecordingWatch()
-    header = train(tmp_path, ORIGIN, examples(), settings, watch=watch)
+    header, metrics = elsewhere.submit(recorded, train, tmp_path, ORIGIN, examples(), settings).result()
     assert header == json.loads((tmp_path / HEADER).read_text())
-    metrics = watch.lines
     assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in metrics if "score" in line] == [0, 2, 4, 6]
@@ -115,35 +114,35 @@ def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderT
 
 
 @pytest.mark.slow
-def test_open_questions_and_early_end(tmp_path: Path) -> None:
+def test_open_questions_and_early_end(tmp_path: Path, elsewhere: Executor) -> None:
     pytest.importorskip("trl")
     asked = [Question(f"q{n}", f"Who leads town {n}?", ("Ada",)) for n in range(12)]
     material = [Example(question, ask(ANSWER, question), "Ada") for question in asked]
     settings = replace(QUICK, steps=60, evaluate_every=4, patience=1, answer_tokens=4)
-    header = train(tmp_path, ORIGIN, material, settings)
+    header = elsewhere.submit(train, tmp_path, ORIGIN, material, settings).result()
     assert header["steps"] < 60
     assert header["questions"] == {"training": 10, "validation": 2, "too_long": 0}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_sequence_to_sequence(tmp_path: Path, kind: str) -> None:
+def test_sequence_to_sequence(tmp_path: Path, kind: str, elsewhere: Executor) -> None:
     pytest.importorskip("trl")
     from tests.models.tiny import build_closing_tokenizer, build_seq2seq
 
     build_seq2seq(kind).save_pretrained(tmp_path / "base")
     tokenizer = build_closing_tokenizer()
-    tokenizer.model_max_length = 512
+    tokenizer.model_max_length = 256
     tokenizer.save_pretrained(tmp_path / "base")
     origin = Origin("tiny", str(tmp_path / "base"), ModelSettings(renderer="tagged"))
     choices = ("w1", "w2", "w3 w4")
     asked = [Question(f"q{n}", f"where is w{5 + n} ?", ("w3 w4",), choices) for n in range(20)]
     material = [Example(question, ask(ANSWER, question), "w3 w4") for question in asked]
-    long = Prompt(ANSWER, "where is w5 ?", (Passage("p", "w6 " * 520),), choices)
+    long = Prompt(ANSWER, "where is w5 ?", (Passage("p", "w6 " * 260),), choices)
     material[0] = replace(material[0], prompt=long)  # T5's positions end nowhere, whatever its tokenizer says
     settings = replace(QUICK, epochs=16, evaluate_every=10, learning_rate=3e-2, criterion="loss")
 
-    header = train(tmp_path / "out", origin, material, settings)
+    header = elsewhere.submit(train, tmp_path / "out", origin, material, settings).result()
     assert header["after"]["validation_accuracy"] == 1
     assert header["questions"]["too_long"] == (kind == "bart")
     assert header["after"]["validation_loss"] < 0.5 * header["before"]["validation_loss"]

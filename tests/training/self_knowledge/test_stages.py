@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gnothi import lab
+from gnothi.cli.main import main
 from gnothi.errors import InvalidInput, InvalidSetting, TrainingCollapsed
 from gnothi.models import LAB_FOLDER, ModelSettings
 from gnothi.training.curve import CURVES, draw_curves
@@ -24,10 +27,9 @@ from gnothi.training.self_knowledge.stages import FAMILIARITY, PANELS, collapsed
 from gnothi.types import Question
 from tests.messages import refused
 from tests.ports import held_port
-from tests.preloaded import Preloaded
 from tests.training import launched
 from tests.training.launched import killed_three_times
-from tests.training.recording import RecordingWatch
+from tests.training.recording import recorded
 
 ROOT = Path(__file__).parents[3]
 ORIGIN = Origin("lab", str(LAB_FOLDER), ModelSettings())
@@ -85,15 +87,23 @@ def test_collapse() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        QUICK,
+        replace(QUICK, clip=0.9),
         replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-5),
         replace(
-            QUICK, kl=0.05, rows=4, entropy="none", gradient_checkpointing="on", rank=4, alpha=4.0, targets=("q_proj", "v_proj")
+            QUICK,
+            kl=0.05,
+            rows=4,
+            entropy="none",
+            gradient_checkpointing="on",
+            rank=4,
+            alpha=4.0,
+            targets=("q_proj", "v_proj"),
+            clip=1e-4,
         ),
     ],
     ids=["lora", "full", "kl"],
 )
-def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> None:
+def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings, elsewhere: Executor) -> None:
     pytest.importorskip("trl")
     import asyncio
 
@@ -101,14 +111,17 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
     from gnothi.models import load_model
     from gnothi.types import Decoding
 
-    watch = RecordingWatch()
-    header = train(tmp_path, ORIGIN, familiar_examples(), settings, Correctness(), watch)
+    training = elsewhere.submit(recorded, train, tmp_path, ORIGIN, familiar_examples(), settings, Correctness())
+    header, metrics = training.result()
     assert header == json.loads((tmp_path / HEADER).read_text())
-    metrics = watch.lines
     assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in metrics if "reward" in line] == [1, 3, 5]  # each sampling is learnt from twice
     assert [line["step"] for line in metrics if "validation_reward" in line] == [0, 2, 4, 6]
+    # No probability has moved at the first of two updates on the same replies, and any clip gives the same; then it is felt.
+    clipped = [line["clip_ratio/region_mean"] for line in metrics if "loss" in line]
+    assert not any(clipped[::2])
+    assert all(clipped[1::2]) if settings.clip < 1e-3 else settings.clip < 0.9 or not any(clipped)
     assert train(tmp_path, ORIGIN, familiar_examples(), settings, Correctness()) == header
     model = load_model(str(tmp_path))
     assert model.profile.thresholds["self_report"] == header["threshold"]
@@ -124,77 +137,49 @@ def test_the_folder_is_a_model(tmp_path: Path, settings: TrainingSettings) -> No
 
 
 @pytest.mark.slow
-def test_the_clip_is_felt(tmp_path: Path) -> None:
-    """Several updates on the same replies: without them no probability has moved, and any clip gives the same model."""
-    pytest.importorskip("trl")
-    few = replace(QUICK, steps=2)
-    for clip in (0.2, 0.9):
-        for updates in (1, 2):
-            train(
-                tmp_path / f"{clip}-{updates}",
-                ORIGIN,
-                familiar_examples(),
-                replace(few, clip=clip, updates=updates),
-                Correctness(),
-            )
-    weights = {folder.name: (folder / "model.safetensors").read_bytes() for folder in tmp_path.iterdir()}
-    assert weights["0.2-2"] != weights["0.9-2"]
-    assert weights["0.2-1"] == weights["0.9-1"]
-
-
-@pytest.mark.slow
-def test_collapse_ends_it(tmp_path: Path) -> None:
+def test_collapse_ends_it(tmp_path: Path, elsewhere: Executor) -> None:
     pytest.importorskip("trl")
     hasty = replace(QUICK, adapter="full", warm_start="none", learning_rate=1e-3, steps=40, patience=40, collapse_after=2)
     hasty = replace(hasty, entropy="none", balance=False, updates=1)
     with refused(TrainingCollapsed) as raised:
-        train(tmp_path, ORIGIN, familiar_examples(), hasty, Correctness())
+        elsewhere.submit(train, tmp_path, ORIGIN, familiar_examples(), hasty, Correctness()).result()
     assert raised.value.exit_code == 1
 
 
+SETTINGS = ("steps=4", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
+COMMAND = ("self-knowledge", "lab-train:one_hop", "--limit", "20")
+BY_TWO = ("train", *COMMAND, *(part for setting in SETTINGS for part in ("--set", setting)), "--out")
+
+
 def by_two(out: Path) -> None:
-    train(out, ORIGIN, familiar_examples(), QUICK, Correctness())
+    main([*BY_TWO, str(out)])
 
 
 @pytest.mark.slow
 def test_two_processes(tmp_path: Path) -> None:
+    """As ``accelerate launch`` starts them, which read what one found out before; and killed, of our own start."""
     pytest.importorskip("trl")
-    files = (METRICS, HEADER, "model.safetensors", "gnothi.json")
-    launched.killed_and_undisturbed(tmp_path, by_two, 5, files)
-    lines = [json.loads(line) for line in (tmp_path / "killed" / METRICS).read_text().splitlines()]
-    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4, 5, 6]
-    assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4, 6]
-
-
-@pytest.mark.slow
-def test_under_the_launcher(tmp_path: Path, preloaded: Preloaded) -> None:
-    """Two processes as ``accelerate launch`` starts them, which read what one found out before."""
-    pytest.importorskip("trl")
-    settings = ("steps=2", "questions=4", "replies=4", "warm_start_steps=2", "evaluate_every=2", "answers.n=4")
-    command = ["gnothi", "train", "self-knowledge", "lab-train:one_hop", "--limit", "20", "--out", str(tmp_path / "out")]
-    command += [part for setting in settings for part in ("--set", setting)]
+    undisturbed = tmp_path / "undisturbed"
+    launched.command(*BY_TWO, str(undisturbed), "--collect-only")
+    shutil.copytree(undisturbed, tmp_path / "killed")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     # Without --multi_gpu the launcher starts one process where there is no MPI, whatever --num_processes says.
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    launch += ["--main_process_port"]
-
-    def finished(*program: str) -> str:
-        return subprocess.run(program, env=environment, cwd=ROOT, check=True, capture_output=True, text=True).stderr
-
-    finished(str(preloaded.client(tmp_path / "python")), "-m", *command, "--collect-only")
     with held_port() as port:
-        said = finished(*launch, str(port), "-m", *command)
-    assert said.count("training: about ") == 1  # by the first of them
-    assert (tmp_path / "out" / HEADER).exists()
+        launch += ["--main_process_port", str(port), "-m", "gnothi", *BY_TWO, str(undisturbed)]
+        done = subprocess.run(launch, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stderr.count("training: about ") == 1  # by the first of them
+    launched.killed_as_undisturbed(tmp_path, by_two, 5, (METRICS, HEADER, "model.safetensors", "gnothi.json"))
+    lines = [json.loads(line) for line in (tmp_path / "killed" / METRICS).read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4]
+    assert [line["step"] for line in lines if "validation_reward" in line] == [0, 2, 4]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_at_three_moments(tmp_path: Path) -> None:
     pytest.importorskip("trl")
-    settings = ("steps=6", "questions=4", "replies=4", "warm_start_steps=3", "evaluate_every=2", "answers.n=4")
-    command = ("self-knowledge", "lab-train:one_hop", "--limit", "20")
-    killed_three_times(tmp_path, command, settings, 10, ["answers/answers.jsonl"])
+    killed_three_times(tmp_path, COMMAND, SETTINGS, 6, ["answers/answers.jsonl"])
 
 
 def test_pictures_are_written(tmp_path: Path) -> None:
