@@ -13,6 +13,8 @@ from gnothi.reproduce.parts import Job, parts
 from gnothi.reproduce.variants import plan_study
 from gnothi.reproduce.work import carry_out
 from gnothi.retrieval.dense.encoders import Encoder
+from gnothi.training import curve
+from gnothi.training.self_knowledge import stages as self_knowledge
 from gnothi.types import Question
 from tests.reproduce.doors import recorder
 
@@ -34,6 +36,8 @@ def test_rehearsal(name: str, trained: Path, tmp_path: Path, monkeypatch: pytest
     for part in parts(job):
         to_learn = tuple(one for one in part.trainings if not part.learnt(one).exists())
         told |= {*opens(replace(part, trainings=to_learn), plan_study(part.study, part.request))}
+    for place in (curve, self_knowledge):  # what the tests of each training look at takes a second each time
+        monkeypatch.setattr(place, "save_figure", lambda *_: None)
     doors = recorder(monkeypatch)
     outcome = carry_out(job)
     met = {one for one in doors if one[0] not in (Question, Encoder)}

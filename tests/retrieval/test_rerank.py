@@ -153,6 +153,20 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         open_reranker(str(tmp_path))
 
 
+async def test_of_those_that_ask_the_same_at_once_one_is_scored(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reranker = CrossEncoderReranker.open(folder)
+    expected = [await reranker.score(query, TEXTS) for query in (QUERY, "orvel")]
+    tokenized: list[object] = []
+    tokens = reranker._model.preprocess
+    monkeypatch.setattr(
+        reranker._model, "preprocess", lambda pairs, *more, **given: tokenized.extend(pairs) or tokens(pairs, *more, **given)
+    )
+    outcomes = reranker._answer([(query, tuple(TEXTS)) for query in (QUERY, "orvel", QUERY)])
+    assert outcomes == [pytest.approx(expected[place], abs=1e-4) for place in (0, 1, 0)]
+    assert len(tokenized) == 2 * len(TEXTS)
+    await reranker.aclose()
+
+
 def test_what_rows_share() -> None:
     assert shared([[1, 2, 3], [1, 2, 4]]) == 2
     assert shared([[1, 2], [1, 2]]) == 1

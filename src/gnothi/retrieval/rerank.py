@@ -202,16 +202,17 @@ class CrossEncoderReranker:
     # On the thread
 
     def _answer(self, requests: Sequence[Request]) -> list[tuple[float, ...] | Exception]:
-
         requests = [(self.fitted(query), texts) for query, texts in requests]
+        unique = dict.fromkeys(requests)  # rows of a study ask the same at the same time
         if self._prefix is None and CommonPrefix.serves(self._model):
             self._prefix = CommonPrefix(self._model, _BATCH_TOKENS)
         if self._prefix is not None:
-            scores = [score for query, texts in requests for score in self._prefix.scores(query, texts)]
+            scores = [score for query, texts in unique for score in self._prefix.scores(query, texts)]
         else:
-            scores = self._scores([(query, text) for query, texts in requests for text in texts])
+            scores = self._scores([(query, text) for query, texts in unique for text in texts])
         rest = iter(scores)
-        return [_finite(self._name, tuple(next(rest) for _ in texts)) for _, texts in requests]
+        outcomes = {one: _finite(self._name, tuple(next(rest) for _ in one[1])) for one in unique}
+        return [outcomes[one] for one in requests]
 
     def _scores(self, pairs: Sequence[Pair]) -> list[float]:
         """In batches of like length, which waste little on padding."""

@@ -18,6 +18,7 @@ from gnothi.models import LAB_FOLDER, ModelSettings, load_model
 from gnothi.models.engine.loading import load
 from gnothi.models.rendering import Tagged
 from gnothi.testing.model import Scripted
+from gnothi.training.curve import CURVES
 from gnothi.training.finetuning import HEADER, METRICS, Origin, split
 from gnothi.training.reader.material import Example
 from gnothi.training.reader.stages import Format, ReaderTraining, assess, train
@@ -90,6 +91,7 @@ def test_the_folder_is_a_model_that_has_learnt(tmp_path: Path, settings: ReaderT
     header, metrics = elsewhere.submit(recorded, train, tmp_path, ORIGIN, examples(), settings).result()
     assert header == json.loads((tmp_path / HEADER).read_text())
     assert metrics == [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert (tmp_path / CURVES).read_bytes().startswith(b"\x89PNG")
     assert [line["step"] for line in metrics if "loss" in line] == [1, 2, 3, 4, 5, 6]
     assert [line["step"] for line in metrics if "score" in line] == [0, 2, 4, 6]
     assert header["after"]["validation_loss"] < header["before"]["validation_loss"]
