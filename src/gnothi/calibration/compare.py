@@ -288,15 +288,15 @@ def _decides_nothing(name: str, signal: Signal) -> list[str]:
 def _tells_kinds(signals: Mapping[str, Signal]) -> list[str]:
     """Signals that tell wrong answers less well among questions of one kind than their AUROC's interval allows."""
     less = [
-        (one.within - one.auroc, f"{name} {_digits(one.auroc)}, {_digits(one.within)}")
-        for name, one in signals.items()
-        if one.auroc is not None and one.auroc > CHANCE
-        if one.within is not None and one.interval is not None and one.within < one.interval.low
+        (signal.within - signal.auroc, f"{name} {_digits(signal.auroc)}, {_digits(signal.within)}")
+        for name, signal in signals.items()
+        if signal.auroc is not None and signal.auroc > CHANCE
+        if signal.within is not None and signal.interval is not None and signal.within < signal.interval.low
     ]
     if not less:
         return []
     more = f", and {len(less) - _NAMED} more (all by --json)" if len(less) > _NAMED else ""
-    worst = "; ".join(told for _, told in sorted(less)[:_NAMED])
+    worst = "; ".join(text for _, text in sorted(less)[:_NAMED])
     return [
         f"AUROC over all questions, and among those of one kind: {worst}{more}. A part of what is told is which kind of "
         "question is hard, not what the model knows."

@@ -90,12 +90,12 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     from gnothi.calibration.choose import Sample
     from gnothi.methods.steps.gating import scores_depend_on
 
-    found = {one.name: one for one in replay.signals}
-    if not found:
+    by_name = {named.name: named for named in replay.signals}
+    if not by_name:
         raise InvalidInput(
             f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
         )
-    methods = dict.fromkeys(one.method for one in found.values() if one.method)
+    methods = dict.fromkeys(named.method for named in by_name.values() if named.method)
     if method is not None and not methods:
         raise InvalidSetting(
             f"<--method>: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with "
@@ -103,16 +103,16 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         )
     if method is not None and method not in methods:
         raise UnknownName(f"method with a gate of {replay.source}", method, methods)
-    known = [one for one in found.values() if not methods or method in (None, one.method)]
-    fitting = [one for one in known if signal in (None, one.name, _measured(one))]
+    known = [named for named in by_name.values() if not methods or method in (None, named.method)]
+    fitting = [named for named in known if signal in (None, named.name, _measured(named))]
     if signal is not None and not fitting:
         of = f"{method} in {replay.source}" if method in methods else replay.source
-        raise UnknownName(f"signal of {of}", signal, [_measured(one) if method in methods else one.name for one in known])
+        raise UnknownName(f"signal of {of}", signal, [_measured(named) if method in methods else named.name for named in known])
     tried = len(fitting)
-    if tried > 1 and price is not None and len({one.method for one in fitting}) == 1:
+    if tried > 1 and price is not None and len({named.method for named in fitting}) == 1:
         fitting = [_worth_most(replay, fitting, price)]
     if len(fitting) != 1:
-        left = dict.fromkeys(one.method for one in fitting)
+        left = dict.fromkeys(named.method for named in fitting)
         flag, names = ("<--method>", left) if len(left) > 1 else ("<--signal>", map(_measured, fitting))
         raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
     (scores,) = fitting
@@ -149,7 +149,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         fingerprint=fingerprint,
         settings=settings,
         precision=str(replay.settings.get(PRECISION, "")),
-        form={key: str(one) for key in FORM if (one := replay.settings.get(f"model.settings.{key}"))},
+        form={key: str(value) for key in FORM if (value := replay.settings.get(f"model.settings.{key}"))},
         failed=_failed_of(replay),
     )
 
@@ -157,8 +157,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
 def _worth_most(replay: Replay, signals: Sequence[Scores], price: float) -> Scores:
     from gnothi.stats.frontier import crossvalidate
 
-    def worth(one: Scores) -> float:
-        judged = crossvalidate(one.values, replay.never, replay.always, price)
+    def worth(scores: Scores) -> float:
+        judged = crossvalidate(scores.values, replay.never, replay.always, price)
         return float(judged.quality.mean() - price * judged.retrieved.mean())
 
     return max(signals, key=worth)

@@ -62,9 +62,9 @@ def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em", trusting: 
     that answers at once, in the laboratory, from whether the model was shown the needed facts often (knows) or never (does
     not), seldom seen ones left out."""
     levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
-    seen = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
+    never_shown = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
     answers = [_answers(name, by_method, metric) for name in closed_book(by_method, trusting)]
-    judges = sorted([*answers, Truth("familiarity", metric, seen)], key=lambda judge: _LAST.get(judge.source, 0))
+    judges = sorted([*answers, Truth("familiarity", metric, never_shown)], key=lambda judge: _LAST.get(judge.source, 0))
     return next((judge for judge in judges if judge.wrong), None)
 
 
@@ -154,11 +154,11 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     )
 
 
-def advice(found: Sequence[float] | None, thresholds: Sequence[float], fires_above: bool = True) -> str:
+def advice(score_range: Sequence[float] | None, thresholds: Sequence[float], fires_above: bool = True) -> str:
     """Where the scores lie and on which side of the thresholds, as a sentence; a signal ``fires_above`` its threshold."""
-    if found is None:
+    if score_range is None:
         return " No score could be measured."
-    low, high = found
+    low, high = score_range
     side = ""
     if thresholds and low > max(thresholds):
         side = ", all above it" if fires_above else ", all above it, which is the sure side"
