@@ -84,8 +84,7 @@ def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
 def effect_of(made: Comparisons, steps: Sequence[Lead]) -> StoppingEffect:
     """What the steps come to."""
     infinite = (float("inf"),) * (len(made.counts) - 1 - len(steps))
-    drawn, differ, all_differ = _effects(made, (*(step.apart for step in steps), *infinite)).mean(axis=1)
-    return StoppingEffect(float(drawn), float(differ), float(all_differ))
+    return StoppingEffect(*_effects(made, (*(step.apart for step in steps), *infinite)).mean(axis=1).tolist())
 
 
 def alone(counts: Sequence[int], scores: Floats, wrong: Mask) -> tuple[int, ...]:

@@ -89,6 +89,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     Raises InvalidInput where the metric cannot see the answers, UnknownName, InvalidSetting."""
     from gnothi.calibration.choose import Sample
     from gnothi.methods.steps.gating import scores_depend_on
+    from gnothi.runs.folder import read_rows
 
     by_name = {named.name: named for named in replay.signals}
     if not by_name:
@@ -134,7 +135,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     model, warnings = _model_of(replay, scores.method, model)
     settings = scores_depend_on(recorded | dict(scores.settings), measured, _gate_of(scores.method))
     fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
-    check_exact_match(_rows_of(replay, replay.names[0]), replay.metric)
+    rows = read_rows(Path(replay.source)) if Path(replay.source).is_dir() else []  # a file of outcomes holds none
+    check_exact_match([row for row in rows if row.method == replay.names[0]], replay.metric)
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
@@ -150,7 +152,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         settings=settings,
         precision=str(replay.settings.get(PRECISION, "")),
         form={key: str(value) for key in FORM if (value := replay.settings.get(f"model.settings.{key}"))},
-        failed=_failed_of(replay),
+        failed=[row for row in rows if row.failed and row.question_id not in replay.questions],
     )
 
 
@@ -218,16 +220,3 @@ def _gate_of(method: str) -> GateSpec | None:
     from gnothi import methods
 
     return methods.spec(method).gate if method in methods.names() else None
-
-
-def _failed_of(replay: Replay) -> list[Row]:
-    """Rows of the run for whose sake questions are missing from the replay."""
-    return [row for row in _rows_of(replay) if row.failed and row.question_id not in replay.questions]
-
-
-def _rows_of(replay: Replay, method: str | None = None) -> list[Row]:
-    """Of the run, or of one of its methods; a file of outcomes holds none."""
-    from gnothi.runs.folder import read_rows
-
-    path = Path(replay.source)
-    return [row for row in read_rows(path) if method in (None, row.method)] if path.is_dir() else []

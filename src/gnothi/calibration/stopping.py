@@ -148,8 +148,7 @@ def cheapest(questions: int, fit: Callable[[Mask, float], T | None], judge: Call
 
 def effect_of(paths: Paths, rule: Margins, threshold: float) -> StoppingEffect:
     """What the rule comes to at that threshold."""
-    drawn, differ, all_differ = _decided(paths, rule, threshold).mean(axis=1)
-    return StoppingEffect(float(drawn), float(differ), float(all_differ))
+    return StoppingEffect(*_decided(paths, rule, threshold).mean(axis=1).tolist())
 
 
 def effect_of_all(paths: Paths, threshold: float) -> StoppingEffect:

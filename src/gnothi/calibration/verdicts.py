@@ -108,6 +108,7 @@ def gate_summary(rows: Sequence[Row], known: Truth | None) -> GateSummary | None
     decisions = [decision for row in rows if not row.failed for decision in row.gate() if decision["signal"]]
     if not decisions:
         return None
+    measured = [decision["score"] for decision in decisions if decision["score"] is not None]
     scores, wrong = paired_scores(rows, known)
     predicted = crossfit_probabilities(scores, wrong)
     return GateSummary(
@@ -122,12 +123,8 @@ def gate_summary(rows: Sequence[Row], known: Truth | None) -> GateSummary | None
         decisions=len(decisions),
         firing_rate=sum(decision["verdict"] == "retrieve" for decision in decisions) / len(decisions),
         thresholds=sorted({decision["threshold"] for decision in decisions if decision["threshold"] is not None}),
-        range=_range([decision["score"] for decision in decisions if decision["score"] is not None]),
+        range=[min(measured), max(measured)] if measured else None,
     )
-
-
-def _range(scores: Sequence[float]) -> list[float] | None:
-    return [min(scores), max(scores)] if scores else None
 
 
 def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
