@@ -16,7 +16,7 @@ from gnothi import methods
 from gnothi.api import given
 from gnothi.api.evaluate import evaluate, planned
 from gnothi.api.given import refuse_running_loop
-from gnothi.api.rag import Rag, _data
+from gnothi.api.rag import Rag
 from gnothi.calibration.choose import Chosen, choose
 from gnothi.calibration.feedback import check_choice, from_feedback
 from gnothi.calibration.file import Calibration
@@ -91,7 +91,7 @@ def calibrate(
         raise InvalidSetting(
             f"calibrate(): got {'neither' if data is None else 'both'} data and feedback, expected one of them."
         )
-    named = None if data is None else _data(data)
+    named = None if data is None else given.as_data(data)
     replay = replay_of(named, metric, never, always) if isinstance(named, str) else None
     if signal is not None and replay is None and feedback is None and _name(method) != EVERY_SIGNAL:
         raise InvalidSetting(

@@ -7,14 +7,14 @@ import inspect
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi import methods
 from gnothi.api import given
 from gnothi.api.given import refuse_running_loop
-from gnothi.api.rag import Rag, _data
+from gnothi.api.rag import Rag
 from gnothi.concurrency import Loop
 from gnothi.config import Settings, load_toml
 from gnothi.errors import InvalidSetting, MissingDependency
@@ -200,15 +200,8 @@ def planned(args: Mapping[str, Any]) -> tuple[Plan, Rag | None]:
         planned[one.method] = one.plan.methods[0]
     order = [one.method if isinstance(one, Rag) else methods.spec(one).name for one in wanted]
     plan = replace(plan, methods=tuple(planned[name] for name in dict.fromkeys(order)))
-    execution = Execution(
-        args["seed"],
-        args["concurrency"],
-        args["workers"],
-        args["max_failures"],
-        args["on"],
-        args["gpus"],
-    )
-    data, format, limit = _data(args["data"]), args["format"], args["limit"]
+    execution = Execution(**{item.name: args[item.name] for item in fields(Execution)})
+    data, format, limit = given.as_data(args["data"]), args["format"], args["limit"]
     if not args["answered"]:
         data = unanswered(given.as_path(data, "data"), format, limit)
     plan = with_questions(plan, data, format, limit, execution)

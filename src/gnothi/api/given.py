@@ -16,7 +16,7 @@ from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, UsageError
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION
 from gnothi.models.remote.budget import Budget
 from gnothi.retrieval.filters import as_filters
-from gnothi.session.plan import Request
+from gnothi.session.plan import Request, check_questions
 from gnothi.session.record import as_arguments, as_settings
 from gnothi.types import Question
 
@@ -104,6 +104,13 @@ def request_of(args: Mapping[str, Any], methods: Sequence[str] | None) -> Reques
 def as_spec(source: Any) -> Any:
     """A name or a folder as text; an object as it is."""
     return os.fspath(source) if isinstance(source, os.PathLike) else source
+
+
+def as_data(source: Any) -> Any:
+    """Questions, or the name of a data set or file; a list of texts is neither."""
+    if not isinstance(source, str | os.PathLike):
+        check_questions(source)
+    return as_spec(source)
 
 
 def refuse_running_loop(called: str, instead: str) -> None:

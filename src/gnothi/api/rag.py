@@ -7,7 +7,6 @@ import inspect
 import os
 import queue
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -27,7 +26,7 @@ from gnothi.roles import GATED
 from gnothi.session.asking import Result, ask_method
 from gnothi.session.default_method import default_method
 from gnothi.session.knowledge import Knowledge, know, uncalibrated
-from gnothi.session.plan import Execution, Plan, Request, check_questions, resolve, together
+from gnothi.session.plan import Execution, Plan, Request, resolve, together
 from gnothi.session.resources import Opened, opened
 from gnothi.types import Question, ScoredPassage
 
@@ -124,7 +123,7 @@ class Rag:
         try:
             while (event := await heard.get()) is not None:
                 yield event
-            result: Event | Result = await _result(work)
+            result = await asyncio.wrap_future(work)
             yield result
         finally:
             work.cancel()
@@ -219,10 +218,6 @@ class Rag:
         return self._loop
 
 
-async def _result(work: Future[Result]) -> Result:
-    return await asyncio.wrap_future(work)
-
-
 def open(
     method: str | type[Method] | Callable[..., Any] | None = None,
     model: str | LanguageModel | Callable[[str], Any] | None = None,
@@ -269,13 +264,6 @@ def _plan(args: dict[str, Any]) -> Plan:
     suits = GATED if found is None else default_method(None, Settings(), found)[0]
     given.check_keywords(settings, name or suits, [key for key in inspect.signature(open).parameters if key != "settings"])
     return plan_of(given.request_of(args, [name] if name else None), args["seed"])
-
-
-def _data(source: Any) -> Any:
-    """Questions, or the name of a data set or file; a list of texts is neither."""
-    if not isinstance(source, str | os.PathLike):
-        check_questions(source)
-    return given.as_spec(source)
 
 
 def plan_of(request: Request, seed: int = 0) -> Plan:

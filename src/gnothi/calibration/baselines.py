@@ -19,8 +19,8 @@ def closed_book(by_method: ByMethod, trusting: Collection[str] = ()) -> list[str
     answers to composed questions fail for want of reasoning as well as of knowledge.
     """
     measured = [name for name, rows in by_method.items() if gauged(rows)]
-    told = [name for name in by_method if name in trusting]
-    return list(dict.fromkeys([*measured, *told, *(name for name in (REASONING, AT_ONCE) if name in by_method)]))
+    trusting_methods = [name for name in by_method if name in trusting]
+    return list(dict.fromkeys([*measured, *trusting_methods, *(name for name in (REASONING, AT_ONCE) if name in by_method)]))
 
 
 def never_of(by_method: ByMethod, trusting: Collection[str] = ()) -> str | None:

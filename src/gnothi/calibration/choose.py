@@ -126,43 +126,43 @@ def _placed(sample: Sample, target_error: float | None, price: float | None, eps
     if target_error is not None:
         # What is promised is tested on questions that have no part in the rule, and for one rule alone.
         aside = set_aside(len(sample.scores), seed)
-        found = margins(sample.paths.of(aside), _expected(sample.scores[aside], sample.wrong[aside], target_error))
-        if found is None:
+        rule = margins(sample.paths.of(aside), _expected(sample.scores[aside], sample.wrong[aside], target_error))
+        if rule is None:
             return _choose(sample, target_error, price, epsilon, seed)
-        effective = replace(sample, scores=sample.paths.highest(found.effective(sample.paths.scores[:, 0])))
+        effective = replace(sample, scores=sample.paths.highest(rule.effective(sample.paths.scores[:, 0])))
         chosen = _choose(effective, target_error, price, epsilon, seed)
-        return _stopping(sample, sample.paths, found, chosen) if np.isfinite(chosen.threshold) else chosen
+        return _stopping(sample, sample.paths, rule, chosen) if np.isfinite(chosen.threshold) else chosen
     whole = _choose(sample, target_error, price, epsilon, seed)
-    found = margins(sample.paths, whole.threshold) if whole.worth is not None and whole.worth.best == "gate" else None
-    if found is None or _lost(sample, sample.paths, found, whole.threshold, price or 0.0) > TOLERATED:
+    rule = margins(sample.paths, whole.threshold) if whole.worth is not None and whole.worth.best == "gate" else None
+    if rule is None or _lost(sample, sample.paths, rule, whole.threshold, price or 0.0) > TOLERATED:
         return whole
-    return _stopping(sample, sample.paths, found, whole)
+    return _stopping(sample, sample.paths, rule, whole)
 
 
-def _stopping(sample: Sample, paths: Paths, found: Margins, chosen: Chosen) -> Chosen:
+def _stopping(sample: Sample, paths: Paths, rule: Margins, chosen: Chosen) -> Chosen:
     """With the rule at the threshold chosen, and what is said of scores said of those that the rule comes to."""
-    _, scores = found.stopped(paths.scores[:, 0], chosen.threshold)
-    seen = replace(sample, scores=paths.highest(scores))
+    _, scores = rule.stopped(paths.scores[:, 0], chosen.threshold)
+    stopped = replace(sample, scores=paths.highest(scores))
     return replace(
         chosen,
-        trusted=int((seen.scores <= chosen.threshold).sum()),
-        scores=seen.scores,
-        stopping=found.at(chosen.threshold, paths.counts),
-        effect=effect_of(paths, found, chosen.threshold),
-        auroc=auroc(seen.scores, seen.wrong),
-        auroc_interval=auroc_interval(seen.scores, seen.wrong),
-        probabilities=_probabilities(seen),
+        trusted=int((stopped.scores <= chosen.threshold).sum()),
+        scores=stopped.scores,
+        stopping=rule.at(chosen.threshold, paths.counts),
+        effect=effect_of(paths, rule, chosen.threshold),
+        auroc=auroc(stopped.scores, stopped.wrong),
+        auroc_interval=auroc_interval(stopped.scores, stopped.wrong),
+        probabilities=_probabilities(stopped),
     )
 
 
-def _lost(sample: Sample, paths: Paths, found: Margins, threshold: float, price: float) -> float:
+def _lost(sample: Sample, paths: Paths, rule: Margins, threshold: float, price: float) -> float:
     """How much less right answers, retrievals paid, a gate at that threshold has by the rule than with all samples; the mean of
     both draws."""
     assert sample.always is not None
     gained, lost = sample.always - price - sample.never, []
     for draw in (0, 1):
-        _, scores = found.stopped(paths.scores[:, draw], threshold)
-        by_rule, by_all = (paths.highest(one) > threshold for one in (scores, paths.scores[:, draw, -1]))
+        _, scores = rule.stopped(paths.scores[:, draw], threshold)
+        by_rule, by_all = (paths.highest(values) > threshold for values in (scores, paths.scores[:, draw, -1]))
         lost.append((gained * by_all - gained * by_rule).mean())
     return float(np.mean(lost))
 
@@ -172,8 +172,8 @@ def _expected(scores: Floats, wrong: Mask, target_error: float) -> float:
     one wrong answer more (Laplace); without any the median."""
     order = np.argsort(scores, kind="stable")
     error = (np.cumsum(wrong[order]) + 1) / (np.arange(len(order)) + 3)
-    kept = np.flatnonzero((error <= target_error) & np.isfinite(scores[order]))
-    return float(scores[order][kept[-1]] if len(kept) else np.median(scores))
+    few_wrong = np.flatnonzero((error <= target_error) & np.isfinite(scores[order]))
+    return float(scores[order][few_wrong[-1]] if len(few_wrong) else np.median(scores))
 
 
 def _choose(sample: Sample, target_error: float | None, price: float | None, epsilon: float, seed: int) -> Chosen:

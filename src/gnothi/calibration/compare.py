@@ -19,7 +19,7 @@ from gnothi.errors import InvalidSetting
 from gnothi.runs.rows import MERGED, OPTIONAL, rounded
 from gnothi.runs.stage_rates import Reached
 from gnothi.stats.auroc import auroc, auroc_interval, auroc_within
-from gnothi.stats.frontier import Validated, at, crossvalidate, frontier, gap_closed, oracle
+from gnothi.stats.frontier import at, crossvalidate, frontier, gap_closed, oracle
 from gnothi.stats.intervals import Interval, mean_interval, spearman
 
 FEWEST = 20
@@ -228,21 +228,15 @@ def _signal(signal: Scores, replay: Replay, price: float, threshold: float | Non
             Point(signal.recorded(point.threshold), point.accuracy, point.retrieval_rate) for point in line.points()
         ),
         hindsight=Hindsight(hindsight.accuracy, hindsight.retrieval_rate),
-        chosen=_chosen(signal, replay, price, signal.recorded(hindsight.threshold)),
+        chosen=None if replay.n < FEWEST else Choice(signal.recorded(hindsight.threshold), _worth(signal, replay, price)),
         within=auroc_within(scores, wrong, list(compress(replay.kinds, signal.known))) if replay.kinds else None,
         replayed=None if threshold is None else _replayed(signal, replay, threshold),
     )
 
 
-def _chosen(signal: Scores, replay: Replay, price: float, threshold: float | None) -> Choice | None:
-    """``threshold`` is the one chosen on all questions; the rest says what choosing so is worth on questions not chosen on."""
-    if replay.n < FEWEST:
-        return None
+def _worth(signal: Scores, replay: Replay, price: float) -> Worth:
+    """What choosing a threshold is worth on questions that it was not chosen on."""
     judged = crossvalidate(signal.values, replay.never, replay.always, price)
-    return Choice(threshold, _worth(judged, replay))
-
-
-def _worth(judged: Validated, replay: Replay) -> Worth:
     closed = gap_closed(judged.quality, replay.never, replay.always)
     better = max(replay.never, replay.always, key=lambda values: float(values.mean()))
     return Worth(
@@ -288,15 +282,15 @@ def _decides_nothing(name: str, signal: Signal) -> list[str]:
 def _tells_kinds(signals: Mapping[str, Signal]) -> list[str]:
     """Signals that tell wrong answers less well among questions of one kind than their AUROC's interval allows."""
     less = [
-        (one.within - one.auroc, f"{name} {_digits(one.auroc)}, {_digits(one.within)}")
-        for name, one in signals.items()
-        if one.auroc is not None and one.auroc > CHANCE
-        if one.within is not None and one.interval is not None and one.within < one.interval.low
+        (signal.within - signal.auroc, f"{name} {_digits(signal.auroc)}, {_digits(signal.within)}")
+        for name, signal in signals.items()
+        if signal.auroc is not None and signal.auroc > CHANCE
+        if signal.within is not None and signal.interval is not None and signal.within < signal.interval.low
     ]
     if not less:
         return []
     more = f", and {len(less) - _NAMED} more (all by --json)" if len(less) > _NAMED else ""
-    worst = "; ".join(told for _, told in sorted(less)[:_NAMED])
+    worst = "; ".join(text for _, text in sorted(less)[:_NAMED])
     return [
         f"AUROC over all questions, and among those of one kind: {worst}{more}. A part of what is told is which kind of "
         "question is hard, not what the model knows."

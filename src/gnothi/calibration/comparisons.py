@@ -37,18 +37,18 @@ class Comparisons:
     @classmethod
     def among(cls, counts: tuple[int, ...], scores: Sequence[Floats], question: Sequence[int]) -> Comparisons:
         """Of ``scores``, each of shape (prompts, 2, groups) of two prompts or more."""
-        lowest = [np.sort(one, axis=0)[:2] for one in scores]
+        lowest = [np.sort(array, axis=0)[:2] for array in scores]
         with np.errstate(invalid="ignore"):
             apart = [np.nan_to_num(second - first, nan=-1.0, posinf=np.inf) for first, second in lowest]
         shape = (len(scores), 2, len(counts))
-        least = np.array([one.argmin(axis=0) for one in scores]).reshape(shape)
-        prompts, about = (np.array(one, dtype=np.int64) for one in ([*map(len, scores)], question))
+        least = np.array([array.argmin(axis=0) for array in scores]).reshape(shape)
+        prompts, about = (np.array(array, dtype=np.int64) for array in ([*map(len, scores)], question))
         return cls(counts, least, np.array(apart).reshape(shape), prompts, about)
 
     def of(self, chosen: Mask) -> Comparisons:
         """About these questions, by number."""
-        kept = chosen[self.question]
-        parts = {name: getattr(self, name)[kept] for name in ("least", "apart", "prompts", "question")}
+        rows = chosen[self.question]
+        parts = {name: getattr(self, name)[rows] for name in ("least", "apart", "prompts", "question")}
         return replace(self, **parts)
 
 
@@ -71,9 +71,9 @@ def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
     best = cheapest(
         len(searched),
         lambda chosen, price: _distances(made.of(chosen), price),
-        lambda chosen, found: _told(made.of(chosen & searched), found),
+        lambda chosen, distances: _effects(made.of(chosen & searched), distances),
     )
-    steps = [] if best is None else [Lead(*one) for one in zip(made.counts, _distances(made, best), strict=False)]
+    steps = [] if best is None else [Lead(*lead) for lead in zip(made.counts, _distances(made, best), strict=False)]
     ended = next((place for place, step in enumerate(steps, start=1) if not step.apart), len(steps))
     steps = steps[:ended]
     while steps and np.isinf(steps[-1].apart):
@@ -84,18 +84,17 @@ def leads(made: Comparisons, searched: Mask) -> tuple[Lead, ...]:
 def effect_of(made: Comparisons, steps: Sequence[Lead]) -> StoppingEffect:
     """What the steps come to."""
     infinite = (float("inf"),) * (len(made.counts) - 1 - len(steps))
-    drawn, differ, all_differ = _told(made, (*(step.apart for step in steps), *infinite)).mean(axis=1)
-    return StoppingEffect(float(drawn), float(differ), float(all_differ))
+    return StoppingEffect(*_effects(made, (*(step.apart for step in steps), *infinite)).mean(axis=1).tolist())
 
 
 def alone(counts: Sequence[int], scores: Floats, wrong: Mask) -> tuple[int, ...]:
     """As few samples as tell ``wrong`` answers, shape (n,), as well as all do, by ``scores`` of shape
     (n, 2, groups); none where that takes all, or cannot be told."""
-    told = [[auroc(one, wrong) for one in draw] for draw in scores.transpose(1, 2, 0)]
-    if any(one is None for draw in told for one in draw):
+    aurocs = [[auroc(one, wrong) for one in draw] for draw in scores.transpose(1, 2, 0)]
+    if any(one is None for draw in aurocs for one in draw):
         return ()
-    found = np.maximum(np.array(told, dtype=np.float64), 0.5)  # below, it tells nothing either
-    fine = np.flatnonzero(found.mean(axis=0) >= found[:, -1].min() - ALLOWED)
+    told_apart = np.maximum(np.array(aurocs, dtype=np.float64), 0.5)  # below, it tells nothing either
+    fine = np.flatnonzero(told_apart.mean(axis=0) >= told_apart[:, -1].min() - ALLOWED)
     few = int(fine[0])
     return (counts[few],) if few < len(counts) - 1 else ()
 
@@ -103,18 +102,18 @@ def alone(counts: Sequence[int], scores: Floats, wrong: Mask) -> tuple[int, ...]
 def _distances(made: Comparisons, price: float) -> tuple[float, ...]:
     """The best ones behind each group but the last at that price of a sample, backwards from the last."""
     other = made.least[:, ::-1, -1]
-    cost, found = (made.least[..., -1] != other).ravel().astype(np.float64), []
+    cost, distances = (made.least[..., -1] != other).ravel().astype(np.float64), []
     prompts = np.repeat(made.prompts, 2)
     for place in reversed(range(len(made.counts) - 1)):
         here = (made.least[..., place] != other).ravel()
         going = cost + price * prompts * (made.counts[place + 1] - made.counts[place])
         apart = made.apart[..., place].ravel()
-        found.append(farthest(apart, going - here))
-        cost = np.where(apart >= found[-1], here, going)
-    return tuple(found[::-1])
+        distances.append(farthest(apart, going - here))
+        cost = np.where(apart >= distances[-1], here, going)
+    return tuple(distances[::-1])
 
 
-def _told(made: Comparisons, distances: Sequence[float]) -> Floats:
+def _effects(made: Comparisons, distances: Sequence[float]) -> Floats:
     """For each comparison the share of its samples drawn, and whether the prompt that is least by rule, and by all samples, is
     another than in another whole draw; means over which draw is the other one. Shape (3, comparisons)."""
     group = np.full(made.least.shape[:2], len(made.counts) - 1)

@@ -49,9 +49,9 @@ class Judged:
 
     def as_dict(self) -> dict[str, Any]:
         """The line: what is None is left out, and what is infinite a text, for JSON has no number for it."""
-        found = {key: value for key, value in asdict(self).items() if value is not None}
+        values = {key: value for key, value in asdict(self).items() if value is not None}
         return {"version": VERSION} | {
-            key: str(value) if isinstance(value, float) and math.isinf(value) else value for key, value in found.items()
+            key: str(value) if isinstance(value, float) and math.isinf(value) else value for key, value in values.items()
         }
 
     @property
@@ -65,17 +65,17 @@ def read(path: Path) -> list[Judged]:
     """The last judgement of each answer, oldest first. Raises InvalidInput for a file that is none."""
     if not path.is_file():
         raise InvalidInput(f"there is no file {path}. Expected one that `gnothi serve` keeps feedback in.")
-    found: dict[str, Judged] = {}
+    by_answer: dict[str, Judged] = {}
     for place, data in read_lines(path):
         if data.get("version") != VERSION:
             raise InvalidInput(f"{place}: got version {data.get('version')!r}, expected {VERSION}: a line of feedback.")
         try:
-            one = _judged(data)
+            judged = _judged(data)
         except MALFORMED as error:
             raise InvalidInput(f"{place}: got {error!r:.80}, expected a line that `gnothi serve` wrote.") from None
-        found.pop(one.answer_id, None)
-        found[one.answer_id] = one
-    return list(found.values())
+        by_answer.pop(judged.answer_id, None)
+        by_answer[judged.answer_id] = judged
+    return list(by_answer.values())
 
 
 def from_feedback(path: Path, method: str | None = None, signal: str | None = None, model: str | None = None) -> Source:
@@ -114,7 +114,7 @@ def from_feedback(path: Path, method: str | None = None, signal: str | None = No
             "calibration that was made without <--stop-early>."
         )
     same = [one for one in fitting if one.gate == last.gate]
-    sample = [one for one in same if one.trusted and _seen(one, last)]
+    sample = [one for one in same if one.trusted and _is_let_through(one, last)]
     if len(sample) < FEWEST:
         raise InvalidInput(
             f"cannot calibrate: of {len(everything)} judged answers in {path}, {len(sample)} are from memory, under the gate "
@@ -146,11 +146,11 @@ def check_choice(target_error: float | None, price: float | None) -> None:
         )
 
 
-def _seen(one: Judged, last: Judged) -> bool:
+def _is_let_through(judged: Judged, last: Judged) -> bool:
     """Whether it is among the answers that the gate of ``last`` would let through, all of which its own gate let through."""
     limit = float("-inf") if last.threshold is None else last.threshold
-    own = float("-inf") if one.threshold is None else one.threshold
-    return one.score is not None and one.score <= limit <= own
+    own = float("-inf") if judged.threshold is None else judged.threshold
+    return judged.score is not None and judged.score <= limit <= own
 
 
 def _warnings(same: Sequence[Judged], sample: Sequence[Judged], total: int) -> list[str]:
@@ -165,7 +165,7 @@ def _warnings(same: Sequence[Judged], sample: Sequence[Judged], total: int) -> l
 
 def _of_searched(same: Sequence[Judged]) -> str:
     """How answers after a search did, which says nothing of memory's."""
-    searched = [one.right for one in same if not one.trusted]
+    searched = [judged.right for judged in same if not judged.trusted]
     if not searched:
         return ""
     low, high = wilson_interval(len(searched) - sum(searched), len(searched))

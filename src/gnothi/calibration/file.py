@@ -98,7 +98,7 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
     """What a calibration rests on, as plain data: ``sample``, ``guarantee``, ``worth``, ``stopping``, ``probabilities``.
 
     Thresholds are multiplied by ``sign``, -1 for scores that were negated; curves take scores as they were for choosing."""
-    found: dict[str, Any] = {
+    details: dict[str, Any] = {
         "sample": {
             "wrong_from_memory": chosen.wrong,
             "trusted": chosen.trusted,
@@ -110,18 +110,18 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
     if chosen.guarantee:
         promise = chosen.guarantee
         signed = {"threshold": sign * promise.threshold, "accepted": [sign * threshold for threshold in promise.accepted]}
-        found["guarantee"] = asdict(promise) | signed
+        details["guarantee"] = asdict(promise) | signed
     if chosen.worth:
         limited = ", without the limit of the guarantee" if chosen.guarantee else ""
-        found["worth"] = {"of": f"thresholds chosen by price{limited}", **asdict(chosen.worth)}
+        details["worth"] = {"of": f"thresholds chosen by price{limited}", **asdict(chosen.worth)}
     effect = {} if chosen.effect is None else asdict(chosen.effect)
     if chosen.effect_compared:
         effect |= {"compared": asdict(chosen.effect_compared)}
     if effect:
-        found["stopping"] = effect
+        details["stopping"] = effect
     if curves := chosen.probabilities:
         knots, heights = _corners(curves.isotonic.knots.tolist(), curves.isotonic.heights.tolist())
-        found["probabilities"] = {
+        details["probabilities"] = {
             "of": "wrong from memory",
             "scores": "as recorded" if sign > 0 else "negated",
             "platt": asdict(curves.platt) | {"ece": curves.platt_ece, "ece_interval": curves.platt_ece_interval},
@@ -132,7 +132,7 @@ def details_of(chosen: Chosen, sign: int = 1) -> dict[str, Any]:
                 "ece_interval": curves.isotonic_ece_interval,
             },
         }
-    return dict(_plain(found))
+    return dict(_plain(details))
 
 
 def kept_scores(scores: ArrayLike) -> tuple[float, ...]:
@@ -145,15 +145,15 @@ def kept_scores(scores: ArrayLike) -> tuple[float, ...]:
 
 def _corners(knots: list[float], heights: list[float]) -> tuple[list[float], list[float]]:
     """Only the knots where the step function rises."""
-    kept = [place for place in range(len(knots)) if place == 0 or heights[place] != heights[place - 1]]
-    return [knots[place] for place in kept], [heights[place] for place in kept]
+    rising = [place for place in range(len(knots)) if place == 0 or heights[place] != heights[place - 1]]
+    return [knots[place] for place in rising], [heights[place] for place in rising]
 
 
 def _plain(value: Any) -> Any:
     """Without None, which TOML has no word for; floats to six digits, but for thresholds and curves, which are used."""
     if isinstance(value, Mapping):
-        kept = ("threshold", "accepted", "knots", "slope", "intercept")
-        return {key: item if key in kept else _plain(item) for key, item in value.items() if item is not None}
+        exact = ("threshold", "accepted", "knots", "slope", "intercept")
+        return {key: item if key in exact else _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return significant(value) if isinstance(value, float) else value
@@ -229,7 +229,7 @@ def read(given: object) -> Calibration:
         rule, threshold = parsed(gate.get("stopping")), float(gate["threshold"])
         if rule is not None and not all(step.known <= threshold <= step.searched for step in rule.steps):
             raise ValueError(f"a rule for stopping that is of another threshold than {threshold}")
-        found = Calibration(
+        calibration = Calibration(
             method=gate.get("method"),
             signal=str(gate["signal"]),
             threshold=threshold,
@@ -251,11 +251,11 @@ def read(given: object) -> Calibration:
             details={key: data[key] for key in _DETAILS if key in data},
             path=path,
         )
-        found.probability_wrong(0.0)  # what lacks something is to be told now, not at the first answer
+        calibration.probability_wrong(0.0)  # what lacks something is to be told now, not at the first answer
         for part, names in _READ.items():
-            for name in names if part in found.details else ():
-                float(found.details[part][name])
-        return found
+            for name in names if part in calibration.details else ():
+                float(calibration.details[part][name])
+        return calibration
     except (*MALFORMED, InvalidSetting) as error:
         raise InvalidInput(
             f"the calibration {path} cannot be used: got {error!r}. Make it anew with gnothi calibrate."

@@ -46,7 +46,7 @@ def read_recorded(
     ways = dict.fromkeys([never, always, *(way for way in (NO, ONE, MULTI) if all(way in record.data for record in records))])
     answers = {way: [_answer(record, record.data, way) for record in records] for way in ways}
     quality = {way: _quality(given, golds, metric) for way, given in answers.items()}
-    asked = [str(record.data["question"]) if "question" in record.data else None for record in records]
+    questions = [str(record.data["question"]) if "question" in record.data else None for record in records]
     steps = [_number(record, record.data, f"{MULTI}_steps") for record in records]
     numbers = [step for step in steps if step is not None and np.isfinite(step)]
     return Replay(
@@ -59,7 +59,7 @@ def read_recorded(
         signals=_signals(records, golds, metric, (never, quality[never] < 1), surer),
         others={way: values for way, values in quality.items() if way not in (never, always)},
         searches={MULTI: sum(numbers) / len(numbers)} if len(numbers) == len(records) else {},
-        texts=tuple(map(Texts, asked, answers[never], answers[always])),
+        texts=tuple(map(Texts, questions, answers[never], answers[always])),
     )
 
 
@@ -81,24 +81,27 @@ def _signals(
     """Signals are held against the answer that they were measured on, where that was recorded, else against never. What is
     null, missing or not finite was not measured."""
     measured = [_measured(record) for record in records]
-    names = dict.fromkeys(name for one in measured for name, value in one.items() if _is_number(value))
+    names = dict.fromkeys(name for values_of in measured for name, value in values_of.items() if _is_number(value))
     unknown = [name for name in surer if name not in names]
     if unknown:
         raise UnknownName("signal of the file", unknown[0], names)
     truth, wrong = never
-    if all(not one or "answer" in one for one in measured):
+    if all(not values_of or "answer" in values_of for values_of in measured):
         truth = "direct.answer"
-        answers = [_answer(record, one, "answer") if one else "" for record, one in zip(records, measured, strict=True)]
+        answers = [
+            _answer(record, values_of, "answer") if values_of else ""
+            for record, values_of in zip(records, measured, strict=True)
+        ]
         wrong = _quality(answers, golds, metric) < 1
-    found = []
+    signals = []
     for name in names:
         sign = -1 if name in (*SURER_WHEN_HIGHER, *surer) else 1
-        scores = [_number(record, one, name) for record, one in zip(records, measured, strict=True)]
+        scores = [_number(record, values_of, name) for record, values_of in zip(records, measured, strict=True)]
         values = np.array([np.inf if score is None else sign * score for score in scores])
         values[~np.isfinite(values)] = np.inf
-        known = np.array([bool(one) for one in measured])
-        found.append(Scores(name, values, wrong, known, truth, sign))
-    return tuple(found)
+        known = np.array([bool(values_of) for values_of in measured])
+        signals.append(Scores(name, values, wrong, known, truth, sign))
+    return tuple(signals)
 
 
 def _measured(record: Record) -> Mapping[str, Any]:

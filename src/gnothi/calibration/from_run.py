@@ -139,7 +139,7 @@ def _tracks(by_method: ByMethod, trusting: Collection[str]) -> list[_Track]:
         if scores := replay_scores(rows, name in trusting):
             tracks.append(_Track(name, _signal_of(rows), scores))
         if gauged(rows):
-            tracks += [_Track(name, signal, found, beside=True) for signal, found in gauged_scores(rows).items()]
+            tracks += [_Track(name, signal, values, beside=True) for signal, values in gauged_scores(rows).items()]
     return tracks
 
 
@@ -152,7 +152,7 @@ def _signals(
 ) -> list[Scores]:
     names = [track.signal for track in tracks]
     judge = truth(by_method, metric, trusting)
-    found = []
+    signals = []
     for track in tracks:
         label = track.signal if names.count(track.signal) == 1 else f"{track.method}: {track.signal}"
         wrong, source = (judge.wrong, judge.source) if judge else ({}, "")
@@ -163,20 +163,20 @@ def _signals(
         missed = np.array([wrong.get(question, False) for question in questions])
         known = np.array([question in wrong for question in questions])
         signal, settings = place_of(track.signal) if track.beside else (track.signal, {})
-        found.append(Scores(label, values, missed, known, source, 1, track.method, signal, settings))
-    return found
+        signals.append(Scores(label, values, missed, known, source, 1, track.method, signal, settings))
+    return signals
 
 
 def _stages(rows: Sequence[Row]) -> tuple[tuple[Known, ...], dict[str, float]]:
     """What rows of a method that always retrieves say of its stages, and the tokens that these took."""
     gauges = [{tuple(name.split(": ", 1)): gauge for name, gauge in row.signals.items() if ": " in name} for row in rows]
-    names = [name for name in dict.fromkeys(name for one in gauges for name in one) if name[0] in STAGES]
+    names = [name for name in dict.fromkeys(name for of_row in gauges for name in of_row) if name[0] in STAGES]
     known, spent = [], {}
     for stage, name in names:
-        found = [one.get((stage, name), {}) for one in gauges]
-        scores = [one.get("score") for one in found]
+        entries = [of_row.get((stage, name), {}) for of_row in gauges]
+        scores = [entry.get("score") for entry in entries]
         known.append(Known(name, stage, np.array([np.nan if score is None else score for score in scores], dtype=np.float64)))
-        spent[stage] = float(np.mean([one.get("prompt_tokens", 0) + one.get("generated_tokens", 0) for one in found]))
+        spent[stage] = float(np.mean([entry.get("prompt_tokens", 0) + entry.get("generated_tokens", 0) for entry in entries]))
     return tuple(known), spent
 
 
@@ -194,9 +194,9 @@ def _lacking(what: str, by_method: ByMethod, without: str | None) -> str:
         if without is None
         else f"{ALWAYS}, which always retrieves"
     )
-    asked = ",".join(dict.fromkeys([REASONING, ALWAYS, *by_method]))
+    names = ",".join(dict.fromkeys([REASONING, ALWAYS, *by_method]))
     return (
         f"{what} holds {', '.join(by_method) or 'nothing'}: got none of {lacking}, expected both ends that a gate "
-        f"stands between. Run <--method {asked}> into another folder, or name methods of this run with <--never> and "
+        f"stands between. Run <--method {names}> into another folder, or name methods of this run with <--never> and "
         "<--always>."
     )

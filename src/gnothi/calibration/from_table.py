@@ -60,14 +60,14 @@ def read_scored(path: Path, never: str = NEVER, always: str = ALWAYS, surer: Seq
         if name not in signals:
             raise UnknownName(f"column of numbers of {path}", name, signals)
     wrong, known = quality[never] < 1, np.ones(len(records), dtype=bool)
-    found = []
+    replayed = []
     for name, values in signals.items():
         sign = -1 if name in surer else 1
-        found.append(Scores(name, np.where(np.isfinite(values), sign * values, np.inf), wrong, known, never, sign))
+        replayed.append(Scores(name, np.where(np.isfinite(values), sign * values, np.inf), wrong, known, never, sign))
     dataset = Path(bare_name(path)).stem
     held = (QUESTION, f"{never}_answer", f"{always}_answer")
     texts = tuple(Texts(*(_text(record.data.get(name)) for name in held)) for record in records)
-    return Replay(str(path), dataset, RECORDED, (never, always), quality[never], quality[always], tuple(found), texts=texts)
+    return Replay(str(path), dataset, RECORDED, (never, always), quality[never], quality[always], tuple(replayed), texts=texts)
 
 
 def _text(cell: Any) -> str | None:
@@ -94,33 +94,33 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 def _outcomes(records: Sequence[Record], name: str) -> Floats:
-    found = []
+    outcomes = []
     for record in records:
         cell = record.data.get(name)
         value = _TRUTH.get(str(cell).strip().lower(), _number(cell))
         if value is None or not 0 <= value <= 1:
             raise record.invalid(f"{name} = {shown(cell)}", "how good the answer was, from 0 for wrong to 1 for right")
-        found.append(value)
-    return np.array(found, dtype=np.float64)
+        outcomes.append(value)
+    return np.array(outcomes, dtype=np.float64)
 
 
 def _scores(records: Sequence[Record], name: str) -> Floats | None:
     """None for a column that is no signal, whose first cell that is not empty holds no number."""
     values: list[float] = []
-    seen = False
+    any_number = False
     for record in records:
         cell = record.data.get(name)
         if cell is None or (isinstance(cell, str) and cell.strip().lower() in _NOTHING):
             values.append(np.inf)
             continue
         number = _number(cell)
-        if number is None and not seen:
+        if number is None and not any_number:
             return None
         if number is None:
             raise record.invalid(f"{name} = {shown(cell)}", "a number, as in the rows before, or an empty cell")
-        seen = True
+        any_number = True
         values.append(number)
-    return np.array(values, dtype=np.float64) if seen else None
+    return np.array(values, dtype=np.float64) if any_number else None
 
 
 def _number(cell: Any) -> float | None:

@@ -48,18 +48,18 @@ def table(replay: Replay) -> Table:
     """What was recorded stage by stage; else traits of the texts. And every signal, as of the DRAFT, since the record does not
     say what it took. Nothing here looks at an outcome."""
     rows = [] if replay.known else [traits(texts) for texts in replay.texts]
-    found = {one.name: (one.stage, one.values) for one in replay.known} | {
+    features = {known.name: (known.stage, known.values) for known in replay.known} | {
         name: (stage, np.array([row[name][1] if name in row else np.nan for row in rows]))
         for name, stage in {name: stage for row in rows for name, (stage, _) in row.items()}.items()
     }
     for signal in replay.signals:
         values = np.where(np.isfinite(signal.values), signal.values, np.nan)
-        if signal.name not in found:  # else the method measured it itself
-            found[signal.name] = DRAFT, np.sign(values) * np.log1p(np.abs(values))  # perplexities spread over magnitudes
-    names = tuple(sorted(found, key=lambda name: STAGES.index(found[name][0])))
-    columns = [found[name][1] for name in names]
+        if signal.name not in features:  # else the method measured it itself
+            features[signal.name] = DRAFT, np.sign(values) * np.log1p(np.abs(values))  # perplexities spread over magnitudes
+    names = tuple(sorted(features, key=lambda name: STAGES.index(features[name][0])))
+    columns = [features[name][1] for name in names]
     values = np.column_stack(columns) if columns else np.empty((replay.n, 0))
-    return Table(names, tuple(found[name][0] for name in names), values)
+    return Table(names, tuple(features[name][0] for name in names), values)
 
 
 def _filled(learnt: Floats, values: Floats) -> Floats:
@@ -112,8 +112,8 @@ def gate_of(learnt: Sequence[Replay], prices: Prices, others: Sequence[Replay] =
     tables = [table(replay) for replay in (*learnt, *others)]
     gate, raw = _learnt(learnt, tables[: len(learnt)], _common(tables), prices)
     cascade = gate.cascades[CASCADE]
-    seen = cascade.steps[0].chances(_filled(raw, raw)).gain if _first_searches(cascade) else np.empty(0)
-    unmeasured, scores = (tuple(values.tolist()) for values in (_unmeasured(raw), seen))
+    gains = cascade.steps[0].chances(_filled(raw, raw)).gain if _first_searches(cascade) else np.empty(0)
+    unmeasured, scores = (tuple(values.tolist()) for values in (_unmeasured(raw), gains))
     return LearnedGate(cascade, gate.names, gate.stages, unmeasured, scores=scores)
 
 
@@ -135,13 +135,13 @@ def promise_of(
     """The gate with the limits of what it promises, tested on questions that it did not learn of. Raises PromiseRefused."""
     features = np.vstack([known_of(gate, replay) for replay in judged])
     never, always = (np.concatenate([getattr(replay, end) for replay in judged]) >= 1 for end in ("never", "always"))
-    found = promise(gate.cascade, features, never, always, target_error, target_harm, epsilon)
-    return replace(gate, cascade=found.cascade), found
+    promised = promise(gate.cascade, features, never, always, target_error, target_harm, epsilon)
+    return replace(gate, cascade=promised.cascade), promised
 
 
 def _learnt(learnt: Sequence[Replay], tables: Sequence[Table], names: tuple[str, ...], prices: Prices) -> tuple[_Gate, Floats]:
     """And the features that it was learnt of, as they were measured."""
-    raw = np.vstack([one.of(names) for one in tables])
+    raw = np.vstack([table.of(names) for table in tables])
     _require(names, len(raw), learnt)
     never, always = (np.concatenate([getattr(replay, end) for replay in learnt]) for end in ("never", "always"))
     stages = tuple(tables[0].stages[tables[0].names.index(name)] for name in names)
@@ -154,12 +154,12 @@ def _judged_apart(
     names = _common([tables[id(replay)] for replay in (*learnt, *judged)])
     gate, raw = _learnt(learnt, [tables[id(replay)] for replay in learnt], names, prices)
     sources = tuple(replay.source for replay in learnt)
-    found = []
+    documents = []
     for replay in judged:
         features = _filled(raw, tables[id(replay)].of(names))
         outcomes = {way: _outcome(cascade, features, replay) for way, cascade in gate.cascades.items()}
-        found.append(_document(replay, outcomes, gate, features, sources, len(raw)))
-    return found
+        documents.append(_document(replay, outcomes, gate, features, sources, len(raw)))
+    return documents
 
 
 def _judged_within(replay: Replay, of: Table, prices: Prices) -> Learned:
@@ -172,17 +172,17 @@ def _judged_within(replay: Replay, of: Table, prices: Prices) -> Learned:
             raw = of.values[~test]
             cascades = _fit(_filled(raw, raw), replay.never[~test], replay.always[~test], of.stages, prices, replay.tokens)
             for way, cascade in cascades.items():
-                one = _outcome(cascade, _filled(raw, of.values[test]), replay, test)
+                outcome = _outcome(cascade, _filled(raw, of.values[test]), replay, test)
                 mean = outcomes.setdefault(way, _Outcome(*np.zeros((4, replay.n))))
                 for name in ("quality", "searched", "given", "tokens"):
-                    getattr(mean, name)[test] += getattr(one, name) / REPEATS
+                    getattr(mean, name)[test] += getattr(outcome, name) / REPEATS
     features = _filled(of.values, of.values)
     gate = _Gate(_fit(features, replay.never, replay.always, of.stages, prices, replay.tokens), of.names, of.stages, prices)
     return _document(replay, outcomes, gate, features, (), replay.n)
 
 
 def _common(tables: Sequence[Table]) -> tuple[str, ...]:
-    return tuple(name for name in tables[0].names if all(name in one.names for one in tables))
+    return tuple(name for name in tables[0].names if all(name in table.names for table in tables))
 
 
 def _require(names: Sequence[str], questions: int, learnt: Sequence[Replay]) -> None:
@@ -258,7 +258,7 @@ def _document(
     replay: Replay, outcomes: Mapping[str, _Outcome], gate: _Gate, features: Floats, learnt_on: tuple[str, ...], questions: int
 ) -> Learned:
     never, always, cascade = replay.never, replay.always, gate.cascades[CASCADE]
-    found = Learned(
+    learned = Learned(
         file=replay.source,
         dataset=replay.dataset,
         metric=replay.metric,
@@ -279,25 +279,30 @@ def _document(
         best_signal=_best_signal(replay, gate.prices),
         example=example(cascade, features, replay, gate.names),
     )
-    return rounded(found)
+    return rounded(learned)
 
 
-def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
+def _judge(outcome: _Outcome, replay: Replay, prices: Prices) -> Judged:
     token = prices.tokens / 1000
-    worth = one.quality - prices.search * one.searched - token * one.tokens - prices.wrong * (one.given - one.quality)
+    worth = (
+        outcome.quality
+        - prices.search * outcome.searched
+        - token * outcome.tokens
+        - prices.wrong * (outcome.given - outcome.quality)
+    )
     search = prices.search + token * _tokens(replay.tokens, *AFTER_SEARCH)
     ends = [
         replay.never - token * replay.tokens.get(DRAFT, 0.0) - prices.wrong * (1 - replay.never),
         replay.always - search - prices.wrong * (1 - replay.always),
     ]
     more = worth - max(ends, key=lambda values: float(values.mean()))
-    closed = gap_closed(one.quality, replay.never, replay.always)
+    closed = gap_closed(outcome.quality, replay.never, replay.always)
     return Judged(
-        accuracy=float(one.quality.mean()),
-        interval=mean_interval(one.quality),
-        searches=float(one.searched.mean()),
-        tokens=float(one.tokens.mean()),
-        not_known=float(1 - one.given.mean()),
+        accuracy=float(outcome.quality.mean()),
+        interval=mean_interval(outcome.quality),
+        searches=float(outcome.searched.mean()),
+        tokens=float(outcome.tokens.mean()),
+        not_known=float(1 - outcome.given.mean()),
         worth=float(worth.mean()),
         gain=float(more.mean()),
         gain_interval=mean_interval(more) if np.ptp(more) else None,  # the very same answers: nothing to be unsure of
@@ -308,8 +313,8 @@ def _judge(one: _Outcome, replay: Replay, prices: Prices) -> Judged:
 
 def _best_signal(replay: Replay, prices: Prices) -> BestSignal | None:
     def judged(values: Floats) -> BestSignal:
-        found = crossvalidate(values, replay.never, replay.always, prices.search)
-        return BestSignal("", float(found.quality.mean()), found.interval, float(found.retrieved.mean()))
+        replayed = crossvalidate(values, replay.never, replay.always, prices.search)
+        return BestSignal("", float(replayed.quality.mean()), replayed.interval, float(replayed.retrieved.mean()))
 
     if not replay.signals or replay.n < FEWEST:
         return None

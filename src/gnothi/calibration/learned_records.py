@@ -138,15 +138,17 @@ class Learned:
 
 
 def shown(cascade: Cascade, names: Sequence[str], stages: Sequence[str]) -> tuple[Shown, ...]:
-    def one(step: Step) -> Shown:
+    def described(step: Step) -> Shown:
         regressions = step.benefit.differ, step.benefit.second, step.benefit.both
         weights = [
-            Weight(names[column], stages[column], *(float(one.weights[place]) for one in regressions))
+            Weight(names[column], stages[column], *(float(regression.weights[place]) for regression in regressions))
             for place, column in enumerate(step.columns)
         ]
-        return Shown(step.name, step.needed, tuple(sorted(weights, key=lambda one: -abs(one.differ) - abs(one.evidence))))
+        return Shown(
+            step.name, step.needed, tuple(sorted(weights, key=lambda weight: -abs(weight.differ) - abs(weight.evidence)))
+        )
 
-    return tuple(map(one, cascade.steps))
+    return tuple(map(described, cascade.steps))
 
 
 def example(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[str]) -> Example | None:
@@ -179,9 +181,9 @@ def explain(cascade: Cascade, features: Floats, replay: Replay, names: Sequence[
 
 
 def _reached(step: Step, features: Floats, names: Sequence[str]) -> Reached:
-    chances, one = step.chances(features), step.benefit.second
+    chances, second = step.chances(features), step.benefit.second
     values = features[0, step.columns]
-    pulls = (values - one.centre) / one.scale * one.weights
+    pulls = (values - second.centre) / second.scale * second.weights
     largest = np.argsort(-np.abs(pulls), kind="stable")[:REASONS]
     return Reached(
         stage=step.name,

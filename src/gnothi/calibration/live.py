@@ -38,16 +38,16 @@ def gated(events: Iterable[Event]) -> Gated | None:
     if len({event.signal for event in decided}) != 1:
         return None
     first = next((place for place, event in enumerate(decided) if event.verdict == "retrieve"), None)
-    seen = decided if first is None else decided[: first + 1]
-    score = max(_score(event) for event in seen)
-    return Gated(decided[0].signal, score, seen[-1].threshold, first is not None, len(decided) > 1)
+    until_search = decided if first is None else decided[: first + 1]
+    score = max(_score(event) for event in until_search)
+    return Gated(decided[0].signal, score, until_search[-1].threshold, first is not None, len(decided) > 1)
 
 
 def trusted(events: Iterable[Event]) -> bool:
     """Whether the answer is from memory: the gate did not fire, and nothing was searched."""
-    seen = list(events)
-    found = gated(seen)
-    return found is not None and not found.fired and not Usage.of(seen).retrievals
+    everything = list(events)
+    gate = gated(everything)
+    return gate is not None and not gate.fired and not Usage.of(everything).retrievals
 
 
 def _score(event: Decided) -> float:
@@ -93,11 +93,11 @@ class Drifting:
         self.tested: Drift | None = None
         self._above: tuple[float, float] = (0.0, 0.0)
 
-    def add(self, found: Gated | None) -> None:
+    def add(self, gate: Gated | None) -> None:
         """One more answer; those of another signal do not count."""
-        if found is None or found.signal != self._signal or not len(self._before):
+        if gate is None or gate.signal != self._signal or not len(self._before):
             return
-        self._window.append(found)
+        self._window.append(gate)
         if len(self._window) == self._size:
             self.tested = self._test(self._window)
             self._window = []
@@ -142,8 +142,8 @@ class Drifting:
         }
 
     def _test(self, window: Sequence[Gated]) -> Drift:
-        above, now_above = self._before > self._threshold, np.array([one.fired for one in window])
+        above, now_above = self._before > self._threshold, np.array([gate.fired for gate in window])
         self._above = float(above.mean()), float(now_above.mean())
-        if self._early or any(one.several for one in window):
+        if self._early or any(gate.several for gate in window):
             return drift(above, now_above)
-        return drift(self._before, [one.score for one in window])
+        return drift(self._before, [gate.score for gate in window])

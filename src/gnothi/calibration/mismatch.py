@@ -20,37 +20,38 @@ from gnothi.signals.stopping import parsed
 
 
 def check(
-    found: Calibration, methods: Sequence[PlannedMethod], layer: Mapping[str, Given], model: Any, ignore_mismatch: bool
+    calibration: Calibration, methods: Sequence[PlannedMethod], layer: Mapping[str, Given], model: Any, ignore_mismatch: bool
 ) -> list[str]:
     """What to tell of each method that has the calibration's ``layer`` of settings. ``model`` is the main one, by name or
     itself; ``ignore_mismatch``: also where the calibration was made for another model or with other settings.
 
     Raises OtherModel, or InvalidSetting where settings differ that scores depend on, or where another threshold was given."""
-    told = []
+    summaries = []
     for method in methods:
-        own = {key: one for key in method.values if (one := layer.get(f"{method.name}.{key}"))}
+        own = {key: setting for key in method.values if (setting := layer.get(f"{method.name}.{key}"))}
         if not own or (gate := method.spec.gate) is None:
             continue
         if not ignore_mismatch:
-            check_model(found, identity_of(method.speaker(model)))
-        for key, one in own.items():
-            if one.layer == CHOSEN and method.values[key] != one.value:
+            check_model(calibration, identity_of(method.speaker(model)))
+        for key, setting in own.items():
+            if setting.layer == CHOSEN and method.values[key] != setting.value:
                 got = f"{as_text(method.values[key])} (from {method.given[key].source})"
                 raise InvalidSetting(
-                    f"<--calibration>: {found.source} says {key} = {as_text(one.value)}, got {got}. Leave out one of the two."
+                    f"<--calibration>: {calibration.source} says {key} = {as_text(setting.value)}, got {got}. "
+                    "Leave out one of the two."
                 )
         if not ignore_mismatch:
-            _check_settings(found, method.name, method.values, method.given)
-        told.append(_told(found, method, gate, own))
-    return told
+            _check_settings(calibration, method.name, method.values, method.given)
+        summaries.append(_summary_of(calibration, method, gate, own))
+    return summaries
 
 
-def fits(found: Calibration, gate: GateSpec) -> bool:
+def fits(calibration: Calibration, gate: GateSpec) -> bool:
     """Whether it is for the gate's signal, and scores that depend on the same settings."""
-    if gate.signal != found.signal or found.fires != "above":
+    if gate.signal != calibration.signal or calibration.fires != "above":
         return False
     try:
-        _check_settings(found, "", gate.values)
+        _check_settings(calibration, "", gate.values)
     except InvalidSetting:
         return False
     return True
@@ -61,44 +62,44 @@ def identity_of(model: Any) -> Identity:
     return identify(model) if isinstance(model, str) else Identity(name_of(model))
 
 
-def chosen_on(found: Calibration, dataset: str, fingerprint: str) -> str:
+def chosen_on(calibration: Calibration, dataset: str, fingerprint: str) -> str:
     """A warning where the threshold was chosen on questions of that data set, else nothing."""
-    if not same_questions(found.dataset, found.data_fingerprint, dataset, fingerprint):
+    if not same_questions(calibration.dataset, calibration.data_fingerprint, dataset, fingerprint):
         return ""
     return (
-        f"the threshold of {found.source} was chosen on questions of {dataset}, so it does better on them than on others. "
-        "Evaluate on questions that it has not seen."
+        f"the threshold of {calibration.source} was chosen on questions of {dataset}, so it does better on them than on "
+        "others. Evaluate on questions that it has not seen."
     )
 
 
-def check_model(found: Calibration, model: Identity) -> None:
+def check_model(calibration: Calibration, model: Identity) -> None:
     """Raises OtherModel unless it was made for this one."""
-    named = _named(found)
-    if not found.model.name:
+    named = _named(calibration)
+    if not calibration.model.name:
         raise OtherModel(
-            f"{named} does not say of which model it is (made from {found.dataset}), got {model.name!r}. "
+            f"{named} does not say of which model it is (made from {calibration.dataset}), got {model.name!r}. "
             "If it is this one, add <--ignore-mismatch>."
         )
-    if not found.model.same(model):
-        same_name = found.model.name == model.name
+    if not calibration.model.same(model):
+        same_name = calibration.model.name == model.name
         got = f"another version of it (fingerprint {model.fingerprint})" if same_name else repr(model.name)
         raise OtherModel(
-            f"{named} is of model {found.model.name!r}, got {got}. Thresholds do not carry over from one "
+            f"{named} is of model {calibration.model.name!r}, got {got}. Thresholds do not carry over from one "
             "model to another: calibrate this one (gnothi calibrate), or add <--ignore-mismatch>."
         )
 
 
-def check_computing(found: Calibration, precision: str | None, form: Mapping[str, str]) -> None:
+def check_computing(calibration: Calibration, precision: str | None, form: Mapping[str, str]) -> None:
     """Raises OtherModel where the model computes in another precision (``auto`` takes the calibration's), or where prompts are
     written otherwise than they were (``FORM``); what is not known of either is not compared."""
-    of = f"{_named(found)} is of model {found.model.name!r}"
-    if precision not in ("", "auto", None, found.precision) and found.precision:
+    of = f"{_named(calibration)} is of model {calibration.model.name!r}"
+    if precision not in ("", "auto", None, calibration.precision) and calibration.precision:
         raise OtherModel(
-            f"{of} in {found.precision}, got it in {precision}, which moves scores. Use "
-            f"<--set model.dtype={found.precision}>, calibrate in {precision}, or add <--ignore-mismatch>."
+            f"{of} in {calibration.precision}, got it in {precision}, which moves scores. Use "
+            f"<--set model.dtype={calibration.precision}>, calibrate in {precision}, or add <--ignore-mismatch>."
         )
     for key in FORM:
-        was, now = found.form.get(key), form.get(key)
+        was, now = calibration.form.get(key), form.get(key)
         if was and now and was != now:
             raise OtherModel(
                 f"{of} with {key} {was}, got it with {key} {now}, which moves scores. Use <--set model.{key}={was}>, "
@@ -106,39 +107,39 @@ def check_computing(found: Calibration, precision: str | None, form: Mapping[str
             )
 
 
-def _named(found: Calibration) -> str:
-    return "this calibration" if found.path is None else f"the calibration {found.path}"
+def _named(calibration: Calibration) -> str:
+    return "this calibration" if calibration.path is None else f"the calibration {calibration.path}"
 
 
-def _told(found: Calibration, method: PlannedMethod, gate: GateSpec, own: Mapping[str, Given]) -> str:
+def _summary_of(calibration: Calibration, method: PlannedMethod, gate: GateSpec, own: Mapping[str, Given]) -> str:
     """What the threshold rests on, as far as someone who uses it for the method has to know, and what else came with it."""
-    said = {gate.signal_key, STOPPING, *(() if gate.tries else (gate.key,))}
-    values = {key: method.values[key] for key, one in own.items() if key not in said and method.given[key] is one}
+    in_the_sentence = {gate.signal_key, STOPPING, *(() if gate.tries else (gate.key,))}
+    values = {key: method.values[key] for key, one in own.items() if key not in in_the_sentence and method.given[key] is one}
     new = [f"{key} = {as_text(value)}" for key, value in values.items() if value != method.spec.settings[key].default]
     setting = f" ({', '.join(new)})" if new else ""
-    others = f", by the answers of {found.answers_of}" if found.answers_of not in ("", method.name) else ""
-    failed = f" ({found.failures} more failed and had no part in it)" if found.failures else ""
+    others = f", by the answers of {calibration.answers_of}" if calibration.answers_of not in ("", method.name) else ""
+    failed = f" ({calibration.failures} more failed and had no part in it)" if calibration.failures else ""
     rule = parsed(text) if (text := method.values.get(STOPPING)) else None
     early = ", drawing samples until it is decided" if rule and rule.steps else ""
     early += ", drawing fewer samples where passages are compared" if rule and rule.leads else ""
     return (
-        f"{method.name}: threshold {found.threshold:g} for {found.signal}{setting}{early}, calibrated on {found.questions} "
-        f"questions of {found.dataset}{failed}{others}"
+        f"{method.name}: threshold {calibration.threshold:g} for {calibration.signal}{setting}{early}, calibrated on "
+        f"{calibration.questions} questions of {calibration.dataset}{failed}{others}"
     )
 
 
 def _check_settings(
-    found: Calibration, method: str, got: Mapping[str, Any], given: Mapping[str, Given] = MappingProxyType({})
+    calibration: Calibration, method: str, got: Mapping[str, Any], given: Mapping[str, Given] = MappingProxyType({})
 ) -> None:
     """Raises InvalidSetting where they differ, or where the method has none of them: its scores are of something else then."""
-    for key, before in depends_on(found).items():
+    for key, before in depends_on(calibration).items():
         if as_text(got[key]) == as_text(before) if key in got else (key, before) == ("form", WHOLE):
             continue
         source = f" (from {given[key].source})" if key in given else ""
         has = f"got {as_text(got[key])}{source}" if key in got else f"and method {method} has no such setting"
         raise InvalidSetting(
-            f"<--calibration>: {found.source} was made with {key} = {as_text(before)}, {has}: its threshold may mean something "
-            "else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
+            f"<--calibration>: {calibration.source} was made with {key} = {as_text(before)}, {has}: its threshold may "
+            "mean something else. Use the same settings, calibrate anew, or add <--ignore-mismatch>."
         )
 
 

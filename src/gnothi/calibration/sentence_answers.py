@@ -33,11 +33,11 @@ def sentence_answers(rows: Sequence[Row]) -> SentenceAnswers | None:
 
 def check_exact_match(rows: Sequence[Row], metric: str) -> None:
     """Raises InvalidInput where exact match is to judge answers of which it misses most that are right."""
-    found = sentence_answers(rows) if metric == "em" else None
-    if found is not None and 2 * found.em < found.accuracy:
+    counts = sentence_answers(rows) if metric == "em" else None
+    if counts is not None and 2 * counts.em < counts.accuracy:
         raise InvalidInput(
-            f"cannot calibrate by exact match: {found.sentences} of {found.n} answers read like sentences, so that it counts "
-            f"{found.em:.0%} of them as right, though a right answer occurs in {found.accuracy:.0%}. Nothing was written. "
+            f"cannot calibrate by exact match: {counts.sentences} of {counts.n} answers read like sentences, so that it counts "
+            f"{counts.em:.0%} of them as right, though a right answer occurs in {counts.accuracy:.0%}. Nothing was written. "
             "Judge by that instead: <--metric accuracy>. (Or make answers shorter: <--set reason=false>, "
             "<--set model.renderer=plain>.)"
         )

@@ -89,13 +89,14 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     Raises InvalidInput where the metric cannot see the answers, UnknownName, InvalidSetting."""
     from gnothi.calibration.choose import Sample
     from gnothi.methods.steps.gating import scores_depend_on
+    from gnothi.runs.folder import read_rows
 
-    found = {one.name: one for one in replay.signals}
-    if not found:
+    by_name = {named.name: named for named in replay.signals}
+    if not by_name:
         raise InvalidInput(
             f"{replay.source} holds no scores: there is no gate to calibrate. Expected a run with a gated method."
         )
-    methods = dict.fromkeys(one.method for one in found.values() if one.method)
+    methods = dict.fromkeys(named.method for named in by_name.values() if named.method)
     if method is not None and not methods:
         raise InvalidSetting(
             f"<--method>: got {method!r} with {replay.source}, which does not say whose scores it holds. Choose with "
@@ -103,16 +104,16 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         )
     if method is not None and method not in methods:
         raise UnknownName(f"method with a gate of {replay.source}", method, methods)
-    known = [one for one in found.values() if not methods or method in (None, one.method)]
-    fitting = [one for one in known if signal in (None, one.name, _measured(one))]
+    known = [named for named in by_name.values() if not methods or method in (None, named.method)]
+    fitting = [named for named in known if signal in (None, named.name, _measured(named))]
     if signal is not None and not fitting:
         of = f"{method} in {replay.source}" if method in methods else replay.source
-        raise UnknownName(f"signal of {of}", signal, [_measured(one) if method in methods else one.name for one in known])
+        raise UnknownName(f"signal of {of}", signal, [_measured(named) if method in methods else named.name for named in known])
     tried = len(fitting)
-    if tried > 1 and price is not None and len({one.method for one in fitting}) == 1:
+    if tried > 1 and price is not None and len({named.method for named in fitting}) == 1:
         fitting = [_worth_most(replay, fitting, price)]
     if len(fitting) != 1:
-        left = dict.fromkeys(one.method for one in fitting)
+        left = dict.fromkeys(named.method for named in fitting)
         flag, names = ("<--method>", left) if len(left) > 1 else ("<--signal>", map(_measured, fitting))
         raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
     (scores,) = fitting
@@ -134,7 +135,8 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     model, warnings = _model_of(replay, scores.method, model)
     settings = scores_depend_on(recorded | dict(scores.settings), measured, _gate_of(scores.method))
     fingerprint = str(replay.settings.get("dataset.fingerprint", ""))
-    check_exact_match(_rows_of(replay, replay.names[0]), replay.metric)
+    rows = read_rows(Path(replay.source)) if Path(replay.source).is_dir() else []  # a file of outcomes holds none
+    check_exact_match([row for row in rows if row.method == replay.names[0]], replay.metric)
     return Source(
         sample=Sample(scores.values, replay.never, replay.always),
         method=scores.method or None,
@@ -149,16 +151,16 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
         fingerprint=fingerprint,
         settings=settings,
         precision=str(replay.settings.get(PRECISION, "")),
-        form={key: str(one) for key in FORM if (one := replay.settings.get(f"model.settings.{key}"))},
-        failed=_failed_of(replay),
+        form={key: str(value) for key in FORM if (value := replay.settings.get(f"model.settings.{key}"))},
+        failed=[row for row in rows if row.failed and row.question_id not in replay.questions],
     )
 
 
 def _worth_most(replay: Replay, signals: Sequence[Scores], price: float) -> Scores:
     from gnothi.stats.frontier import crossvalidate
 
-    def worth(one: Scores) -> float:
-        judged = crossvalidate(one.values, replay.never, replay.always, price)
+    def worth(scores: Scores) -> float:
+        judged = crossvalidate(scores.values, replay.never, replay.always, price)
         return float(judged.quality.mean() - price * judged.retrieved.mean())
 
     return max(signals, key=worth)
@@ -218,16 +220,3 @@ def _gate_of(method: str) -> GateSpec | None:
     from gnothi import methods
 
     return methods.spec(method).gate if method in methods.names() else None
-
-
-def _failed_of(replay: Replay) -> list[Row]:
-    """Rows of the run for whose sake questions are missing from the replay."""
-    return [row for row in _rows_of(replay) if row.failed and row.question_id not in replay.questions]
-
-
-def _rows_of(replay: Replay, method: str | None = None) -> list[Row]:
-    """Of the run, or of one of its methods; a file of outcomes holds none."""
-    from gnothi.runs.folder import read_rows
-
-    path = Path(replay.source)
-    return [row for row in read_rows(path) if method in (None, row.method)] if path.is_dir() else []

@@ -45,14 +45,14 @@ class Paths:
 
     def of(self, chosen: Mask) -> Paths:
         """Of these questions, by number."""
-        kept = chosen[self.question]
-        return replace(self, scores=self.scores[kept], question=self.question[kept])
+        rows = chosen[self.question]
+        return replace(self, scores=self.scores[rows], question=self.question[rows])
 
     def highest(self, values: Floats) -> Floats:
         """Of ``values``, one for each decision, the highest of each question, shape (questions,)."""
-        found = np.full(int(self.question.max()) + 1, -np.inf)
-        np.maximum.at(found, self.question, values)
-        return found
+        by_question = np.full(int(self.question.max()) + 1, -np.inf)
+        np.maximum.at(by_question, self.question, values)
+        return by_question
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +78,15 @@ class Margins:
 
     def effective(self, scores: Floats) -> Floats:
         """Of ``scores``, shape (m, groups), the lowest thresholds at which the rule trusts, shape (m,)."""
-        found = scores[:, -1]
+        thresholds = scores[:, -1]
         for group in reversed(range(len(self.moved))):
             moved = _moved(scores[:, group], self.moved[group])
             with np.errstate(invalid="ignore"):
                 low, high = moved - self.above[group], moved + self.below[group]
             # An infinite score is above every margin, unless that is infinite: then more are drawn.
             low = np.where(np.isnan(low), -np.inf, low)
-            found = np.minimum(high, np.maximum(low, found))
-        return found
+            thresholds = np.minimum(high, np.maximum(low, thresholds))
+        return thresholds
 
     def stopped(self, scores: Floats, threshold: float) -> tuple[NDArray[np.int64], Floats]:
         """Behind which group drawing stops at that threshold, and the score there, each of shape (m,)."""
@@ -119,10 +119,10 @@ def margins(paths: Paths, threshold: float) -> Margins | None:
     best = cheapest(
         int(paths.question.max()) + 1,
         lambda chosen, price: _margins(paths.of(chosen), threshold, price),
-        lambda chosen, found: _decided(paths.of(chosen), found, threshold),
+        lambda chosen, rule: _decided(paths.of(chosen), rule, threshold),
     )
-    found = None if best is None else _margins(paths, threshold, best)
-    return found if found is not None and found.at(threshold, paths.counts).steps else None
+    rule = None if best is None else _margins(paths, threshold, best)
+    return rule if rule is not None and rule.at(threshold, paths.counts).steps else None
 
 
 def cheapest(questions: int, fit: Callable[[Mask, float], T | None], judge: Callable[[Mask, T], Floats]) -> float | None:
@@ -135,10 +135,10 @@ def cheapest(questions: int, fit: Callable[[Mask, float], T | None], judge: Call
     for price in PRICES:
         effects = []
         for held_out in range(FOLDS):
-            found = fit(fold != held_out, price)
-            if found is None:
+            rule = fit(fold != held_out, price)
+            if rule is None:
                 return None
-            effects.append(judge(fold == held_out, found))
+            effects.append(judge(fold == held_out, rule))
         drawn, differ, all_differ = np.concatenate(effects, axis=1)
         excess = float((differ - all_differ).mean())
         if drawn.mean() < 1 and excess <= max(ALLOWED, 1 / drawn.size) and drawn.mean() + excess < least:
@@ -146,20 +146,19 @@ def cheapest(questions: int, fit: Callable[[Mask, float], T | None], judge: Call
     return best
 
 
-def effect_of(paths: Paths, found: Margins, threshold: float) -> StoppingEffect:
+def effect_of(paths: Paths, rule: Margins, threshold: float) -> StoppingEffect:
     """What the rule comes to at that threshold."""
-    drawn, differ, all_differ = _decided(paths, found, threshold).mean(axis=1)
-    return StoppingEffect(float(drawn), float(differ), float(all_differ))
+    return StoppingEffect(*_decided(paths, rule, threshold).mean(axis=1).tolist())
 
 
 def effect_of_all(paths: Paths, threshold: float) -> StoppingEffect:
     """Where all samples are drawn."""
-    one, other = (paths.highest(paths.scores[:, draw, -1]) > threshold for draw in (0, 1))
-    differ = float((one != other)[np.unique(paths.question)].mean())
+    first, second = (paths.highest(paths.scores[:, draw, -1]) > threshold for draw in (0, 1))
+    differ = float((first != second)[np.unique(paths.question)].mean())
     return StoppingEffect(1.0, differ, differ)
 
 
-def _decided(paths: Paths, found: Margins, threshold: float) -> Floats:
+def _decided(paths: Paths, rule: Margins, threshold: float) -> Floats:
     """For each question that ``paths`` has: the share of its samples drawn, and whether the decision by rule, and by all
     samples, differs from another whole draw's; means over which draw is the other one. Shape (3, questions)."""
     shares, differ, all_differ = [], [], []
@@ -167,7 +166,7 @@ def _decided(paths: Paths, found: Margins, threshold: float) -> Floats:
     has = np.isin(np.arange(len(last[0])), paths.question)
     for draw in (0, 1):
         scores = paths.scores[:, draw]
-        group, score = found.stopped(scores, threshold)
+        group, score = rule.stopped(scores, threshold)
         share = np.array(paths.counts)[group] / paths.counts[-1]
         shares.append(np.bincount(paths.question, share) / np.maximum(np.bincount(paths.question), 1))
         differ.append((paths.highest(score) > threshold) != last[1 - draw])

@@ -63,9 +63,9 @@ def truth(by_method: Mapping[str, Sequence[Row]], metric: str = "em", trusting: 
     that answers at once, in the laboratory, from whether the model was shown the needed facts often (knows) or never (does
     not), seldom seen ones left out."""
     levels = {row.question_id: row.metadata.get("familiarity") for rows in by_method.values() for row in rows}
-    seen = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
+    never_shown = {question: level == "never" for question, level in levels.items() if level in ("often", "never")}
     answers = [_answers(name, by_method, metric) for name in closed_book(by_method, trusting)]
-    judges = sorted([*answers, Truth("familiarity", metric, seen)], key=lambda judge: _LAST.get(judge.source, 0))
+    judges = sorted([*answers, Truth("familiarity", metric, never_shown)], key=lambda judge: _LAST.get(judge.source, 0))
     return next((judge for judge in judges if judge.wrong), None)
 
 
@@ -109,6 +109,7 @@ def gate_summary(rows: Sequence[Row], known: Truth | None) -> GateSummary | None
     decisions = [decision for row in rows if not row.failed for decision in row.gate() if decision["signal"]]
     if not decisions:
         return None
+    measured = [decision["score"] for decision in decisions if decision["score"] is not None]
     scores, wrong = paired_scores(rows, known)
     predicted = crossfit_probabilities(scores, wrong)
     return GateSummary(
@@ -123,12 +124,8 @@ def gate_summary(rows: Sequence[Row], known: Truth | None) -> GateSummary | None
         decisions=len(decisions),
         firing_rate=sum(decision["verdict"] == "retrieve" for decision in decisions) / len(decisions),
         thresholds=sorted({decision["threshold"] for decision in decisions if decision["threshold"] is not None}),
-        range=_range([decision["score"] for decision in decisions if decision["score"] is not None]),
+        range=[min(measured), max(measured)] if measured else None,
     )
-
-
-def _range(scores: Sequence[float]) -> list[float] | None:
-    return [min(scores), max(scores)] if scores else None
 
 
 def one_sided(rate: float) -> Literal["never", "always"] | None:
@@ -162,11 +159,11 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     )
 
 
-def advice(found: Sequence[float] | None, thresholds: Sequence[float], fires_above: bool = True) -> str:
+def advice(score_range: Sequence[float] | None, thresholds: Sequence[float], fires_above: bool = True) -> str:
     """Where the scores lie and on which side of the thresholds, as a sentence; a signal ``fires_above`` its threshold."""
-    if found is None:
+    if score_range is None:
         return " No score could be measured."
-    low, high = found
+    low, high = score_range
     side = ""
     if thresholds and low > max(thresholds):
         side = ", all above it" if fires_above else ", all above it, which is the sure side"

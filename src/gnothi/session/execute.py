@@ -42,9 +42,10 @@ class Run:
     held: bool = False
 
     @property
-    def missing(self) -> int:
+    def missing(self) -> list[tuple[str, str]]:
+        """Method and question of every answer that is still to come."""
         rows = self.folder.rows
-        return sum(key not in rows or rows[key].failed for key in self.plan.keys)
+        return [key for key in self.plan.keys if key not in rows or rows[key].failed]
 
     def summarise(self, rows: Sequence[Row]) -> Summary:
         """What the rows come to, also written into the folder."""
@@ -77,7 +78,7 @@ async def execute(
     Whatever ends it early, what is finished is kept, and summed up where that is possible; the same call completes the rest.
     Raises TooManyFailures, BudgetSpent, WorkerDied, and what opening raises."""
     watch = watch or SILENT
-    wanted, missing = sum(len(one.plan.keys) for one in runs), sum(one.missing for one in runs)
+    wanted, missing = sum(len(one.plan.keys) for one in runs), sum(len(one.missing) for one in runs)
     unfinished = [one for one in runs if one.missing]
     announced, progress = False, Progress(runs, watch)
     budget = budget or budget_of(runs[0].plan)
@@ -90,7 +91,7 @@ async def execute(
                 together = [one for one in unfinished if one.plan.sources == sources]
                 unfinished = [one for one in unfinished if one.plan.sources != sources]
                 how = together[0].plan.execution
-                several = min(how.workers, sum(one.missing for one in together))
+                several = min(how.workers, sum(len(one.missing) for one in together))
                 watch.opening(f"model {name_of(sources.model)}{where(how, several)}")
                 async with _answering(together, several, have, watch.warn) as (answer, opened, read):
                     if not announced:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gnothi.config import as_text
 from gnothi.errors import InvalidSetting
-from gnothi.events import Decided, Event, Usage
+from gnothi.events import Event, Usage
 from gnothi.methods.planned import name_of
 from gnothi.methods.steps.gating import threshold_of
 from gnothi.notebook import listing
@@ -82,7 +82,12 @@ async def know(plan: Plan, opened: Opened, question: Question) -> Knowledge:
     threshold = effective_threshold(plan, opened)
     scores = [one.score for one in decided]
     score = None if not scores or None in scores else max(one for one in scores if one is not None)
-    trusted = bool(decided) and all(_trusts(one, threshold) for one in decided)
+    trusted = bool(decided) and all(
+        one.verdict == "trust"  # the gate being shut, anything else says that the draft is empty
+        and one.score is not None
+        and (threshold is None or decisive(one.score) <= threshold)
+        for one in decided
+    )
     doubt = None if plan.calibration is None or score is None else plan.calibration.probability_wrong(score)
     return Knowledge(
         question, trusted, score, threshold, gate.signal, result.text, result.rationale, doubt, result.seconds, result.events
@@ -99,13 +104,6 @@ def effective_threshold(plan: Plan, opened: Opened) -> float | None:
     ready: Any = opened.method(method)
     model = getattr(ready, gate.speaker or "model", None) or opened.model
     return threshold_of(model.profile.thresholds, gate.signal, gate.threshold, getattr(ready, "probe", None))
-
-
-def _trusts(decision: Decided, threshold: float | None) -> bool:
-    """A verdict to retrieve with the gate shut: the draft says nothing."""
-    if decision.verdict != "trust" or decision.score is None:
-        return False
-    return threshold is None or decisive(decision.score) <= threshold
 
 
 def uncalibrated(plan: Plan, opened: Opened) -> str | None:

@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,9 +98,9 @@ class Progress:
 
     def __init__(self, runs: Sequence[Run], watch: Watch) -> None:
         self._watch = watch
-        self._ahead = {
-            _named(one, method.name): Ahead(_missing(one, method.name), [], []) for one in runs for method in one.plan.methods
-        }
+        missing = Counter(_named(one, method) for one in runs for method, _ in one.missing)
+        names = (_named(one, method.name) for one in runs for method in one.plan.methods)
+        self._ahead = {name: Ahead(missing[name], [], []) for name in names}
         self._answers = Counter(_named(one, row.method) for one in runs for row in one.folder.rows.values() if not row.failed)
         self._calls: Counter[str] = Counter()
         self._read = 0
@@ -202,9 +202,3 @@ def _bytes(count: int) -> str:
 
 def _named(run: Run, method: str) -> str:
     return run.label or method
-
-
-def _missing(run: Run, method: str) -> int:
-    rows = run.folder.rows
-    keys: Iterable[tuple[str, str]] = (key for key in run.plan.keys if key[0] == method)
-    return sum(key not in rows or rows[key].failed for key in keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -83,7 +83,7 @@ async def test_fields_of_the_users_own_are_not_said_to_fail() -> None:
 class Completing(Api):
     """A server of completions alone."""
 
-    async def answer(self, path: str, body: dict[str, Any]) -> Any:
+    async def answer(self, path: str, body: Mapping[str, Any]) -> Any:
         if path != "/v1/completions":
             return await super().answer(path.replace("/chat/", "/no-chat/"), body)
         reply = self._reply({**body, "messages": [{"role": "user", "content": body["prompt"]}]})
