@@ -26,13 +26,6 @@ def test_mean_interval_covers_the_truth_as_often_as_it_says() -> None:
     assert 0.90 <= covered / 400 <= 0.98
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 50])
-def test_wilson_interval_is_scipys(n: int) -> None:
-    for successes in range(n + 1):
-        theirs = stats.binomtest(successes, n).proportion_ci(0.9, method="wilson")
-        assert wilson_interval(successes, n, 0.9) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-
-
 def test_mean_interval_without_spread() -> None:
     assert mean_interval([]) is None
     assert mean_interval([1.0]) is None

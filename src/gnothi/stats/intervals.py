@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,10 +42,7 @@ def mean_interval(
         value = float(sample[0])
         share = value in (0.0, 1.0)
         return wilson_interval(round(value * len(sample)), len(sample), confidence) if share else Interval(value, value)
-    rng, size = np.random.default_rng(seed), len(sample)
-    batch = max(1, _BATCH // size)  # as scipy.stats.bootstrap draws them, which takes five times as long for few values
-    counts = [min(batch, resamples - done) for done in range(0, resamples, batch)]
-    return percentiles(np.concatenate([sample[rng.integers(0, size, (n, size))].mean(axis=1) for n in counts]), confidence)
+    return bootstrap((sample,), np.mean, confidence, resamples, seed)
 
 
 def bootstrap(
@@ -84,10 +79,10 @@ def percentiles(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
 
 def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """Wilson's score interval of a share (Wilson 1927); never empty, never outside [0, 1]."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    share, weight = successes / n, 1 + z**2 / n
-    middle, half = (share + z**2 / (2 * n)) / weight, z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / weight
-    return Interval(middle - half if successes else 0.0, middle + half if successes < n else 1.0)
+    from scipy import stats
+
+    interval = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    return Interval(float(interval.low), float(interval.high))
 
 
 def spearman(columns: ArrayLike) -> list[list[float | None]]:
