@@ -53,7 +53,7 @@ async def prepare(questions: Sequence[Question]) -> list[Prepared]:
         facts = [fact.text for fact in around.facts]
         if needed(question) not in facts:
             return None
-        internal = await reflect(model, about)
+        internal = await reflect(model, about, 100)
         first = question.metadata["hops"][0]
         return {
             "level": first["familiarity"],
