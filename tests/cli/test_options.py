@@ -33,7 +33,7 @@ def test_a_number_has_to_be_one(gnothi: Run, tmp_path: Path, command: str, value
     ("command", "takes"),
     [
         (("lab", "train"), "KEY of the recipe, or grid.KEY"),
-        (("train",), "KEY of KIND or model.KEY; with reader also KEY of its method or index.KEY"),
+        (("train",), "KEY of KIND; with QUESTIONS also model.KEY; with reader also KEY of its method or index.KEY"),
         (("list",), "model.KEY, with models NAME"),
         (("ask",), "KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY"),
     ],

@@ -45,7 +45,7 @@ _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
         metavar="lexical|PATH|HUB-ID",
         help="References: find similar questions by words (lexical), or with a sentence-transformers model. [default: lexical]",
     ),
-    sets="KEY of KIND or model.KEY; with reader also KEY of its method or index.KEY",
+    sets="KEY of KIND; with QUESTIONS also model.KEY; with reader also KEY of its method or index.KEY",
 )
 @click.option(
     "--findings",
