@@ -158,9 +158,12 @@ async def test_of_those_that_ask_the_same_at_once_one_is_scored(folder: str, mon
     expected = [await reranker.score(query, TEXTS) for query in (QUERY, "orvel")]
     tokenized: list[object] = []
     tokens = reranker._model.preprocess
-    monkeypatch.setattr(
-        reranker._model, "preprocess", lambda pairs, *more, **given: tokenized.extend(pairs) or tokens(pairs, *more, **given)
-    )
+
+    def preprocess(pairs: Any, *more: Any, **given: Any) -> Any:
+        tokenized.extend(pairs)
+        return tokens(pairs, *more, **given)
+
+    monkeypatch.setattr(reranker._model, "preprocess", preprocess)
     outcomes = reranker._answer([(query, tuple(TEXTS)) for query in (QUERY, "orvel", QUERY)])
     assert outcomes == [pytest.approx(expected[place], abs=1e-4) for place in (0, 1, 0)]
     assert len(tokenized) == 2 * len(TEXTS)
