@@ -272,11 +272,11 @@ def test_contenders_share_a_model_of_llama_3s_proportions(
     """``cpu:0`` is no plain "cpu", so processes are shared as on a card, and the model is in bfloat16."""
     monkeypatch.setattr(sys, "executable", str(preloaded.client(tmp_path / "python")))
     few = ["--sizes", "24:12", "--k", "2", "--tokens", "3", "--inner", "1", "--repeats", "1", "--threads", "1"]
-    uncertainty.main([*few, "--layers", "2", "--hidden", "512", "--llama3", "--device", "cpu:0", "--json"])
+    uncertainty.main([*few, "--layers", "2", "--hidden", "256", "--llama3", "--device", "cpu:0", "--json"])
     (result,) = json.loads(capsys.readouterr().out)["results"]
     assert list(result["seconds"][0]) == ["floor", "ours, cold", "ours, warm", "library", "procedure"]
     assert result["left_out"] == {}
-    assert result["parameters"] > 128_256 * 512 * 2
+    assert result["parameters"] > 128_256 * 256 * 2
 
 
 @pytest.mark.slow

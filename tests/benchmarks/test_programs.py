@@ -100,11 +100,11 @@ def test_black_box(document: Document) -> None:
 
 @pytest.mark.slow
 def test_skill_rag(document: Document, tmp_path: Path) -> None:
-    small = ["--n", "24", "--training", "40", "--experiences", "20", "--k", "3", "--sentences", "10"]
+    small = ["--n", "12", "--training", "20", "--experiences", "10", "--k", "2", "--sentences", "4"]
     found = document("benchmarks.skill_rag", *small, "--plots", str(tmp_path), short=False)
     assert found["accuracy"]["one_hop"]["rag"]["reader_tokens_of_rag"] == 1.0
     assert found["filter"]["useful"]["auroc"] > 0.9
-    assert found["speed"]["plain"]["sentences"] == 10
+    assert found["speed"]["plain"]["sentences"] == 4
     assert 0 < found["report"]["ece_platt"] < 1
     assert [path.name for path in tmp_path.iterdir()] == ["skill-rag-filter.png"]
 
@@ -144,8 +144,8 @@ def test_graph(program: Program) -> None:
 
 @pytest.mark.slow
 def test_serving(document: Document) -> None:
-    small = ["--questions", "8", "--clients", "2", "--few", "2", "--requests", "12", "--set", "signal.samples=4"]
+    small = ["--questions", "4", "--clients", "2", "--few", "2", "--requests", "6", "--set", "signal.samples=2"]
     found = document("benchmarks.serving", *small, forks=True)
     assert found["throughput"]["of_eval"]["median"] > 0
     assert found["streams"]["chunk"]["seconds"]["alone"]["median"] <= found["streams"]["decision"]["seconds"]["alone"]["median"]
-    assert found["memory"]["mb"][-1][0] == 12
+    assert found["memory"]["mb"][-1][0] == 6
