@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.types import Question, Task, encodable
+from gnothi.errors import InvalidInput
+from gnothi.types import Question, StateSpec, Task, encodable
+from tests.messages import refused
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -27,3 +32,9 @@ def test_what_draws_are_seeded_by_is_as_it_was() -> None:
     """Another ``repr`` draws other samples: rows of earlier runs would not come again."""
     told = "Task(name='answer', instruction='', demonstrations=(), answer_label='Answer:')"
     assert repr(Task("answer")) == repr(Task("answer", form="Say {question}")) == told
+
+
+@pytest.mark.parametrize("wrong", [{"site": "mlp"}, {"position": "last"}])
+def test_a_state_that_no_backend_has_is_refused(wrong: dict[str, Any]) -> None:
+    with refused(InvalidInput):
+        StateSpec(**wrong)

@@ -6,11 +6,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, Self, cast
+from typing import Any, Literal, NoReturn, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnothi.errors import InvalidInput
 from gnothi.notebook import listing
 
 Site = Literal["ffn", "residual"]
@@ -278,6 +279,11 @@ class StateSpec:
     layer: int | float | None = None
     site: Site = "ffn"
     position: Position = "fed_eos"
+
+    def __post_init__(self) -> None:
+        for name, known in (("site", get_args(Site)), ("position", get_args(Position))):
+            if getattr(self, name) not in known:
+                raise InvalidInput(f"{name} of a state: got {getattr(self, name)!r}, expected {' or '.join(known)}.")
 
 
 @dataclass(frozen=True, slots=True)

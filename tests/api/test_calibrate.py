@@ -9,11 +9,12 @@ import pytest
 
 import gnothi
 from gnothi.calibration.file import read
-from gnothi.errors import PromiseRefused
+from gnothi.errors import InvalidSetting, PromiseRefused
 from gnothi.models.identity import identify
 from gnothi.testing.model import Scripted
 from tests.cli.test_calibrate import teach
 from tests.command_line import Run
+from tests.messages import refused
 from tests.test_notebook import Cells
 
 KEPT = ("signal", "threshold", "questions", "metric", "data_fingerprint")
@@ -62,6 +63,12 @@ def test_from_a_run(scripted: Scripted, tmp_path: Path) -> None:
     shown = dict(Cells(made._repr_html_()).rows)
     assert shown["signal"] == "gram"
     assert float(shown["threshold"]) == pytest.approx(made.threshold, rel=1e-3)
+
+
+def test_a_guarantee_for_no_signal_in_particular_is_refused_before_a_question(scripted: Scripted) -> None:
+    with refused(InvalidSetting):
+        gnothi.calibrate("panel", "lab:one_hop", limit=60, target_error=0.2)
+    assert not scripted.prompts
 
 
 TWO: dict[str, Any] = {"signal.samples": 2}

@@ -51,7 +51,7 @@ def test_by_worth_and_with_a_diagram(gnothi: Run, recorded: str, tmp_path: Path)
     assert diagram.read_bytes().startswith(b"\x89PNG")
     assert max(len(line) for line in shown.splitlines() if not line.startswith("calibration: ")) <= 80
     assert "energy_score: retrieve below 2" in shown
-    assert "worth at a price of 0.1 a retrieval" in shown
+    assert "worth (chosen at a price of 0.1 a retrieval" in shown
     assert tomllib.loads(out.read_text(encoding="utf-8"))["gate"]["fires"] == "below"
 
 

@@ -51,7 +51,7 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
 def test_build_search_info_delete(docs: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert gnothi("build", docs, "--out", out) == 0
     shown = capsys.readouterr()
-    assert f"{out}: 2 passages (2 added or changed) from 2 files (0 unchanged)" in shown.out
+    assert f"{out}: 2 passages (2 added, changed or moved) from 2 files (0 unchanged)" in shown.out
     assert shown.err == ""
     assert gnothi("search", out, "salty plum salted", "-k", 1) == 0
     assert re.fullmatch(r" 1 +\d+\.\d{3}  docs/plums\.md#1  Plums\n    Salted plums keep long\.\n", capsys.readouterr().out)
@@ -162,7 +162,7 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
     assert gnothi("build", docs, "--out", out) == 1
     warnings = capsys.readouterr().err
     for part in (
-        "1 file left out, not readable",
+        "1 file not readable, or not to the end",
         "1 file skipped",
         "binary.txt is a binary file",
         "empty.txt holds no text",
@@ -323,4 +323,4 @@ def test_searching_an_unfinished_index_says_so(docs: Path, out: str, capsys: pyt
     for query in ("heron", "nowhere"):
         capsys.readouterr()
         assert gnothi("search", out, query) == 0
-        assert "warning: a build is under way or was interrupted" in capsys.readouterr().err
+        assert "warning: a build is under way, failed or was interrupted" in capsys.readouterr().err

@@ -150,11 +150,17 @@ def source_from(
     of ``evaluate`` for what is asked, and settings of the method by name; of what was recorded, the model's name alone
     counts. ``watch`` is warned of what may mislead. Raises as ``calibrate``."""
     model = None if (given_model := args.get("model")) is None else name_of(given_model)
-    if choice.stop_early and (feedback is not None or replay is not None or _name(method) == EVERY_SIGNAL):
+    recorded = feedback is not None or replay is not None
+    if choice.stop_early and (recorded or _name(method) == EVERY_SIGNAL):
         got = "the panel" if _name(method) == EVERY_SIGNAL else "recorded answers"
         raise InvalidSetting(
             f"<--stop-early>: got {got}, without scores of fewer samples and of a second draw. Name a data set whose questions "
             f"can be asked, and a method with one signal, such as {GATED}."
+        )
+    if not recorded and _name(method) == EVERY_SIGNAL and signal is None and not choice.weighs:
+        raise InvalidSetting(
+            "<--signal>: got none, expected the signal that <--target-error> is to hold for. Name one, or let <--search-cost> "
+            "choose it."
         )
     if feedback is not None:
         check_choice(choice.target_error, choice.search_cost)

@@ -115,7 +115,7 @@ def from_replay(replay: Replay, method: str | None, signal: str | None, model: s
     if len(fitting) != 1:
         left = dict.fromkeys(named.method for named in fitting)
         flag, names = ("<--method>", left) if len(left) > 1 else ("<--signal>", map(_measured, fitting))
-        raise InvalidSetting(f"{flag}: expected one of those that {replay.source} holds: {', '.join(names)}.")
+        raise InvalidSetting(f"{flag}: got none, expected one of those that {replay.source} holds: {', '.join(names)}.")
     (scores,) = fitting
     prefix = f"method.{scores.method}."
     recorded = {key.removeprefix(prefix): value for key, value in replay.settings.items() if key.startswith(prefix)}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 
-UNFINISHED = "a build is under way or was interrupted: run its command again to complete it."
+UNFINISHED = "a build is under way, failed or was interrupted: run its command again to complete it."
 
 _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_FRAMES = 10.0, 0.1
 
@@ -80,7 +80,7 @@ def _at_most_every(seconds: float, show: Callable[[P], None]) -> Callable[[P], N
 def _warn(report: SourcesReport) -> None:
     """How many files and lines were left out or noted, and the first of them; what is gone."""
     for listing, what, happened in (
-        (report.unreadable, "file", "left out, not readable"),
+        (report.unreadable, "file", "not readable, or not to the end"),
         (report.skipped, "file", "skipped"),
         (report.invalid, "invalid line", "left out"),
         (report.notices, "notice", "on what was read"),

@@ -81,7 +81,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
     if sources is not None:
         click.echo(f"sources: {counted(sources, 'file')}")
     headings = {
-        (True, False): "left out, not readable",
+        (True, False): "not readable, or not to the end",
         (False, False): "left out, skipped",
         (False, True): "notices on what was read",
     }

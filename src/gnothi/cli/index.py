@@ -134,7 +134,7 @@ def build(
             fields=fields or "",
             on_progress=on_progress,
         )
-    holds = f"{counted(report.passages, 'passage')} ({report.added:,} added or changed)"
+    holds = f"{counted(report.passages, 'passage')} ({report.added:,} added, changed or moved)"
     figures = {key: getattr(report, key) for key in ("passages", "added", "replaced", "empty")}
     return end(out, report, holds, figures, _warnings(report), as_json)
 

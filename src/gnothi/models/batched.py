@@ -97,6 +97,7 @@ class ContinuousBackend(ABC):
         inbox: Inbox[Request, Result] = Inbox()
         jobs = [inbox.put(request) for request in batch]
         self.serve(inbox)
+        inbox.fail(RuntimeError("this request was left without a result"))
         failures = [job.future.exception() for job in jobs]
         return [
             failure if isinstance(failure, Exception) else job.future.result()

@@ -36,7 +36,7 @@ def default_method(model: Any, settings: Settings, calibration: Calibration | No
         return GATED, ""
     return ALWAYS, (
         f"method {ALWAYS}: it always searches, since no threshold was chosen for {name_of(model)}. To search only where the "
-        "model is unsure, choose one with `gnothi calibrate`, on questions whose answers you know; <--method NAME> takes any."
+        "model is unsure, choose one with `gnothi calibrate`, on questions whose answers you know, or name a <--method>."
     )
 
 

@@ -255,7 +255,7 @@ def test_the_command_line(gnothi: Run, backend: Backend) -> None:
     spec = backend.spec("shown")
     code, out, err = gnothi("index", "build", str(source), "--to", spec)
     assert (code, err) == (0, "")
-    assert "1 passage (1 added or changed)" in out
+    assert "1 passage (1 added, changed or moved)" in out
     code, out, _ = gnothi("index", "search", spec, "herons", "--json")
     assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
     code, _, _ = gnothi("ask", "Who?", "--model", "lab", "--method", "rag", "--index", spec, "--json")

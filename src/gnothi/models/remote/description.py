@@ -43,7 +43,7 @@ def described(
         "begun_replies": without.get(PREFILL, "").replace(BY_SETTING, ""),
         "log_probabilities": _numbers(features, Counter(lacking), floors),
         "window": f"{features.window} tokens" if features.window else "",
-        "prompts_cut": f"the server counted far fewer tokens than such texts have, {sizes.cut} times: it seems to cut prompts"
+        "prompts_cut": f"it seems to cut prompts: the server counted far fewer tokens than texts have, in {sizes.cut} replies"
         if sizes.cut
         else "",
         "headers": ", ".join(one.partition("=")[0].strip() for one in settings.headers),

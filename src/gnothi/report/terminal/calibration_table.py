@@ -90,7 +90,7 @@ def _promise(promise: Guarantee | None) -> list[str]:
 def _worth(worth: Worth | None, limited: bool) -> list[str]:
     if worth is None:
         return []
-    priced = f" at a price of {worth.price:g} a retrieval" if worth.price else ""
+    priced = f" (chosen at a price of {worth.price:g} a retrieval, which no accuracy here includes)" if worth.price else ""
     return [
         f"worth{priced}{', without the limit of the guarantee' if limited else ''}: accuracy {share(worth.accuracy)}"
         f"{_between(worth.interval)} with {worth.retrieval_rate:.0%} retrieving, on questions that it was not chosen on; "
@@ -105,15 +105,19 @@ def _advice(chosen: Chosen) -> list[str]:
         return []
     if worth.best == "always":
         why = (
-            "memory is never right here" if chosen.wrong == chosen.n else "the signal does not tell well enough when memory is"
+            "memory is never right here"
+            if chosen.wrong == chosen.n
+            else "the signal does not tell well enough when memory is right"
         )
         return [f"recommended: always search. No threshold is worth more: {why}. --method rag does it for less than a gate"]
     if worth.best == "never":
         why = "a search changes nothing" if worth.never == worth.always else "a search is not worth its price"
         return [f"recommended: never search. On these questions {why}: --method cot or direct does it for less"]
     saved, gain = 1 - worth.retrieval_rate, worth.accuracy - worth.always
+    priced = f" ({signed(gain + saved * worth.price)} with the price of searches)" if worth.price else ""
     return [
-        f"recommended: this gate. Against always searching it saves {saved:.0%} of the searches, at {signed(gain)} accuracy"
+        f"recommended: this gate. Against always searching it saves {saved:.0%} of the searches, at {signed(gain)} "
+        f"accuracy{priced}"
     ]
 
 

@@ -86,7 +86,7 @@ def _beside(method: Method) -> Iterator[str]:
     if search and search.n and method.gate:
         yield (
             f"{name}: over-search {share(search.over_search.share)} (searched, though {search.closed_book} was right), "
-            f"under-search {share(search.under_search.share)} (did not, though it was wrong)"
+            f"under-search {share(search.under_search.share)} (did not search, though {search.closed_book} was wrong)"
         )
     if lab:
         yield (
