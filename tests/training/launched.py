@@ -44,7 +44,7 @@ def _begin() -> None:
     import torch
 
     torch.set_num_threads(1)
-    Curve.draw = lambda _: None  # type: ignore[method-assign]
+    Curve.draw = lambda _: None  # type: ignore[method-assign,assignment]
 
 
 def command_killed_and_undisturbed(
