@@ -149,5 +149,5 @@ def test_hostile_files_take_little_memory(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert "1 passage" in done.stdout
-    assert f"{len(HOSTILE)} files left out" in done.stderr
+    assert f"{len(HOSTILE)} files not readable" in done.stderr
     assert int(done.stderr.split()[-1]) < 600_000  # kB, of the largest process
