@@ -72,6 +72,36 @@ def test_settings_that_cannot_be(more: dict[str, Any]) -> None:
         table("//localhost/x", **more)
 
 
+@pytest.mark.parametrize("cancelled", [True, False])
+async def test_a_new_connection_that_is_given_up_is_closed(monkeypatch: pytest.MonkeyPatch, cancelled: bool) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    from gnothi.retrieval.servers.postgres import Table, connect
+
+    begun, closed = asyncio.Event(), []
+
+    class Connection:
+        async def execute(self, *_: object) -> None:
+            begun.set()
+            if not cancelled:
+                raise psycopg.OperationalError("the server went away")
+            await asyncio.Event().wait()
+
+        async def close(self) -> None:
+            closed.append(self)
+
+    async def made(*_: object, **__: object) -> Connection:
+        return Connection()
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "connect", made)
+    task = asyncio.create_task(connect(Table("//localhost/x")))
+    await begun.wait()
+    if cancelled:
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError if cancelled else psycopg.OperationalError):
+        await task
+    assert len(closed) == 1
+
+
 def test_an_address_shows_no_password_and_holds_none(tmp_path: Path) -> None:
     tables = pytest.importorskip("gnothi.retrieval.servers.postgres").tables
     (table,) = tables("//me@host:5433/db#wiki")

@@ -262,7 +262,11 @@ async def connect(table: Table) -> psycopg.AsyncConnection[Any]:
     connection = await psycopg.AsyncConnection.connect(
         table.address, autocommit=True, prepare_threshold=None, connect_timeout=max(1, round(table.timeout))
     )
-    await connection.execute(*limits(table))
+    try:
+        await connection.execute(*limits(table))
+    except BaseException:  # the time-out's cancellation, too
+        await _close(connection)
+        raise
     return connection
 
 
