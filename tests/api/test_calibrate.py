@@ -65,10 +65,21 @@ def test_from_a_run(scripted: Scripted, tmp_path: Path) -> None:
     assert float(shown["threshold"]) == pytest.approx(made.threshold, rel=1e-3)
 
 
-def test_a_guarantee_for_no_signal_in_particular_is_refused_before_a_question(scripted: Scripted) -> None:
+@pytest.mark.parametrize("search_cost", [None, 0.05])
+def test_a_guarantee_for_no_signal_in_particular_is_refused_before_a_question(
+    scripted: Scripted, search_cost: float | None
+) -> None:
     with refused(InvalidSetting):
-        gnothi.calibrate("panel", "lab:one_hop", limit=60, target_error=0.2)
+        gnothi.calibrate("panel", "lab:one_hop", limit=60, target_error=0.2, search_cost=search_cost)
     assert not scripted.prompts
+
+
+def test_a_guarantee_is_for_a_signal_that_was_not_chosen_on_the_same_answers(scripted: Scripted, tmp_path: Path) -> None:
+    teach(scripted)
+    run = gnothi.evaluate("lab:one_hop", ["panel", "rag"], tmp_path / "run", limit=60, settings={"signal.samples": 2})
+    assert gnothi.calibrate("panel", run.path, search_cost=0.05).signal
+    with refused(InvalidSetting):
+        gnothi.calibrate("panel", run.path, search_cost=0.05, target_error=0.5)
 
 
 TWO: dict[str, Any] = {"signal.samples": 2}

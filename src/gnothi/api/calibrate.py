@@ -71,7 +71,8 @@ def calibrate(
     """Choose the threshold of a method's gate, for one model.
 
     ``method``: what ``gnothi.open`` returned, or a name (then ``opening`` are arguments of ``gnothi.open``); with ``"panel"``
-    every signal is measured, and the one that is worth most is taken, or the ``signal`` that is named. ``data``:
+    every signal is measured, and the one that is worth most is taken, or the ``signal`` that is named (a ``target_error``
+    needs one). ``data``:
     questions with known answers, as for ``gnothi.evaluate``; or the folder of a run, or a file of recorded outcomes,
     which need no model (then ``method`` may be None, and ``signal``, ``never`` and ``always`` say which of what it holds).
     ``feedback``, in place of data: a file of judged answers that ``gnothi serve`` kept; it needs ``target_error``, and can only
@@ -157,10 +158,10 @@ def source_from(
             f"<--stop-early>: got {got}, without scores of fewer samples and of a second draw. Name a data set whose questions "
             f"can be asked, and a method with one signal, such as {GATED}."
         )
-    if not recorded and _name(method) == EVERY_SIGNAL and signal is None and not choice.weighs:
+    if not recorded and _name(method) == EVERY_SIGNAL and signal is None and choice.target_error is not None:
         raise InvalidSetting(
-            "<--signal>: got none, expected the signal that <--target-error> is to hold for. Name one, or let <--search-cost> "
-            "choose it."
+            "<--signal>: got none, expected the signal that <--target-error> is to hold for. Let <--search-cost> alone choose "
+            "one on other questions, and name it."
         )
     if feedback is not None:
         check_choice(choice.target_error, choice.search_cost)
@@ -168,7 +169,8 @@ def source_from(
     else:
         found = replay or _asked(method, data, choice, metric or METRIC, file, watch, args)
     if not isinstance(found, Source):
-        at = (choice.search_cost or 0.0) if choice.weighs else None
+        # A guarantee does not hold for a signal that was chosen on the same questions.
+        at = (choice.search_cost or 0.0) if choice.target_error is None else None
         found = from_replay(found, _name(method), signal, (replay and model) or "", at)
     for warning in (*found.warnings, *([found.left_out] if found.failed else ())):
         watch.warn(warning)
