@@ -1,4 +1,6 @@
-"""Answers grouped by meaning, and whether the largest group is large enough (KEQA, section 3.3 and algorithm 1)."""
+"""Answers grouped by meaning, and whether the largest group is large enough (KEQA, section 3.3 and algorithm 1).
+
+Semantic entropy has another rule (``kinds/semantic_entropy.py``)."""
 
 from __future__ import annotations
 
