@@ -129,6 +129,15 @@ def test_dragin_has_what_was_published_for_2wikimultihopqa_where_nothing_was(nam
     assert (values["top_n"], values["k"], values["max_tokens"]) == (25, 3, published["max_tokens"])
 
 
+@pytest.mark.parametrize("name", ["keqa/table1", "keqa/table5"])
+def test_flare_has_what_its_authors_published_for_the_data_set(name: str) -> None:
+    """Its tables 7 and 9, which have StrategyQA and 2WikiMultiHopQA; the other sets have the latter's."""
+    published = {"strategyqa": (0.4, 0.4, 3)}
+    for data in recipe.read(name).data:
+        values = row(name, data.name, "FLARE").values
+        assert (values["theta"], values["beta"], values["k"]) == published.get(data.name, (0.8, 0.4, 2)), data.name
+
+
 def test_all_rows_read_as_many_passages_a_search() -> None:
     for label, plan in plans("seakr/table1", "2wiki").items():
         (method,) = plan.methods
