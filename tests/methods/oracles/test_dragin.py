@@ -31,6 +31,7 @@ DECLARED = {
     "first word": "what the first word of a draft was predicted from: its own row here (there that of the word before it)",
     "labels": "what a prompt has between question and text takes no attention here",
     "length": "a text's tokens are those that its parts were written with, and one; the code counts them in the whole anew",
+    "begins with a note": "a text that does has a blank answer there; no script has one",
     "nothing found": "their retriever always finds its k; here the draft stands on both sides",
     "nothing to look for": "a query without words is the question here, blank there; no script has one",
 }
@@ -56,7 +57,7 @@ def _sentence(course: Course, draw: Random) -> str:
     if kind < 0.2:
         return f"So the {draw.choice(['', '', 'final '])}answer is {draw.choice(ANSWERS)}{draw.choice(['.', '.', '!'])}"
     if kind < 0.3:
-        return draw.choice(["It is so.", "unknown.", "Note: so one is told.", "Cedar, Cedar, Cedar, Cedar is so."])
+        return draw.choice(["It is so.", "unknown.", "It is told. Note: so it is.", "Cedar, Cedar, Cedar, Cedar is so."])
     return course.fact(draw)
 
 
@@ -154,7 +155,7 @@ def _named(course: Course, text: str) -> str:
     if "the answer is" not in kept:
         said = f"{' '.join(kept.split())} So the answer is".strip()
         return _before_notes(f" {cut(says(course, said, ()), 20)}").strip().removesuffix(".")
-    return kept.partition("the answer is")[2][1:].removesuffix(".")
+    return kept.partition("the answer is")[2].strip().removesuffix(".")
 
 
 def _before_notes(text: str) -> str:
