@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 from gnothi import events
 from gnothi.fields import setting
 from gnothi.methods.steps.chain import answer_to
+from gnothi.methods.steps.extraction import DRAGIN_ENDS, before_notes
 from gnothi.methods.steps.parsing import bare, concludes, first_sentence, sentence, split_sentences, until_it_repeats
 from gnothi.methods.steps.prompts import REASON, ask, require_text
 from gnothi.methods.steps.queries import is_content
@@ -27,11 +28,11 @@ from gnothi.signals.attention import (
     words_attended_by,
     words_in_need,
 )
-from gnothi.types import Answer, Attended, Capabilities, Passage, Question
+from gnothi.types import Answer, Attended, Capabilities, Decoding, Passage, Question
 
 _THETA = 1.0
-_Written = tuple[str, tuple[Passage, ...], dict[str, Passage], float]
-"""The text, the passages that it was last written from, all that were read by id, and the greatest need of a draft."""
+_NAMED = 20
+"""The code's tokens for an answer that has to be asked for, which it does without passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,17 @@ class Dragin(MethodSettings):
 
     async def __call__(self, question: Question) -> Answer:
         require_text(question)
-        text, passages, by_id, doubt = await (self._as_code(question) if self.follows == "code" else self._as_paper(question))
-        chain = ask(REASON, question, passages, text)
-        answer = await answer_to(self.model, chain, self.decoding(SHORT_STOPS), tuple(by_id.values()), doubt, self.extraction)
+        if self.follows == "code":
+            text, by_id, doubt = await self._as_code(question)
+            chain, short = ask(REASON, question, so_far=before_notes(text)), Decoding(_NAMED, stop=DRAGIN_ENDS)
+        else:
+            text, passages, by_id, doubt = await self._as_paper(question)
+            chain, short = ask(REASON, question, passages, text), self.decoding(SHORT_STOPS)
+        answer = await answer_to(self.model, chain, short, tuple(by_id.values()), doubt, self.extraction)
         return await self.reread(self.model, question, answer)
 
-    async def _as_paper(self, question: Question) -> _Written:
+    async def _as_paper(self, question: Question) -> tuple[str, tuple[Passage, ...], dict[str, Passage], float]:
+        """The text, the passages that it was last written from, all that were read by id, and the greatest need of a draft."""
         text, doubt = "", 0.0
         passages: tuple[Passage, ...] = ()
         by_id: dict[str, Passage] = {}
@@ -107,9 +113,8 @@ class Dragin(MethodSettings):
                 break
         return text, passages, by_id, doubt
 
-    async def _as_code(self, question: Question) -> _Written:
+    async def _as_code(self, question: Question) -> tuple[str, dict[str, Passage], float]:
         text, length, doubt = "", 0, 0.0
-        passages: tuple[Passage, ...] = ()
         by_id: dict[str, Passage] = {}
         for _ in range(self.max_steps):
             prompt = ask(REASON, question, (), text)
@@ -131,10 +136,9 @@ class Dragin(MethodSettings):
                 longer = f"{text} {draft}".strip()
                 length += len(attended.entropies)
             else:
-                passages = hits
                 by_id |= {passage.id: passage for passage in hits}
                 prefix = " ".join([text, *sentences[:at]]).strip()
-                continued = await self.model.generate(ask(REASON, question, passages, prefix), self.decoding(CHAIN_STOPS))
+                continued = await self.model.generate(ask(REASON, question, hits, prefix), self.decoding(CHAIN_STOPS))
                 longer = f"{prefix} {split_sentences(continued.text)[0]}".strip()
                 length += sum(len(word.places) for one in words_of[:at] for word in one)
                 length += len(first_sentence(continued).tokens)
@@ -144,7 +148,7 @@ class Dragin(MethodSettings):
             text = longer
             if ends:
                 break
-        return text, passages, by_id, doubt
+        return text, by_id, doubt
 
     async def _search_by(
         self,

@@ -31,6 +31,7 @@ DECLARED = {
     "first word": "what the first word of a draft was predicted from: its own row here (there that of the word before it)",
     "labels": "what a prompt has between question and text takes no attention here",
     "length": "a text's tokens are those that its parts were written with, and one; the code counts them in the whole anew",
+    "begins with a note": "a text that does has a blank answer there; no script has one",
     "nothing found": "their retriever always finds its k; here the draft stands on both sides",
     "nothing to look for": "a query without words is the question here, blank there; no script has one",
 }
@@ -56,7 +57,7 @@ def _sentence(course: Course, draw: Random) -> str:
     if kind < 0.2:
         return f"So the {draw.choice(['', '', 'final '])}answer is {draw.choice(ANSWERS)}{draw.choice(['.', '.', '!'])}"
     if kind < 0.3:
-        return draw.choice(["It is so.", "unknown.", "Cedar, Cedar, Cedar, Cedar is so."])
+        return draw.choice(["It is so.", "unknown.", "It is told. Note: so it is.", "Cedar, Cedar, Cedar, Cedar is so."])
     return course.fact(draw)
 
 
@@ -129,7 +130,7 @@ def restated(seed: int) -> Outcome:
         text = longer
         if ends:
             break
-    return Outcome.of(course, list(read), _named(course, text, held, most))
+    return Outcome.of(course, list(read), _named(course, text))
 
 
 def _sentences(text: str) -> list[str]:
@@ -148,12 +149,17 @@ def _predicting(attention: NDArray[np.float32], before: int, place: int) -> NDAr
     return predicting
 
 
-def _named(course: Course, text: str, held: tuple[Passage, ...], most: int) -> str:
-    if "the answer is" not in text:
-        said = " ".join(text.split())
-        reply = cut(says(course, f"{said} So the answer is".strip(), names(held)), most)
-        return reply.strip().split("\n")[0].removesuffix(".")
-    return text.partition("the answer is")[2][1:].removesuffix(".")
+def _named(course: Course, text: str) -> str:
+    """What is asked for without passages, in twenty words."""
+    kept = _before_notes(text)
+    if "the answer is" not in kept:
+        said = f"{' '.join(kept.split())} So the answer is".strip()
+        return _before_notes(f" {cut(says(course, said, ()), 20)}").strip().removesuffix(".")
+    return kept.partition("the answer is")[2].strip().removesuffix(".")
+
+
+def _before_notes(text: str) -> str:
+    return text[: text.find("Note:")] if text.find("Note:") > 0 else text
 
 
 # --- theirs ------------------------------------------------------------------------------------------------------------
@@ -230,7 +236,34 @@ def theirs(authors: dict[str, Any], seed: int) -> Outcome:
 
     theirs.modifier = modifier
     text = authors["inference"](theirs, QUESTION, [], CASE)
-    return Outcome.of(course, list(read), _named(course, text, at["held"], values["max_tokens"]))
+    return Outcome.of(course, list(read), concluded(authors, course, text))
+
+
+def concluded(authors: dict[str, Any], course: Course, text: str) -> str:
+    """What their evaluation makes of a text; it asks again where that names no answer."""
+
+    class Ids:
+        """Of a text, and of what follows it."""
+
+        shape = (1, 0)
+
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def to(self, _: object) -> Ids:
+            return self
+
+        def __getitem__(self, _: object) -> Ids:
+            return self
+
+    def generate(input_ids: Ids, max_new_tokens: int, **_: object) -> Ids:
+        said = " ".join(input_ids.text.removeprefix(CASE).split())
+        return Ids(cut(says(course, said, ()), max_new_tokens))
+
+    tokenizer = types.SimpleNamespace(encode=lambda text, **_: Ids(text), decode=lambda ids: ids.text)
+    model = types.SimpleNamespace(generate=generate, device=None)
+    said = authors["regenerate_answer"](text.strip(), tokenizer, model, CASE, [])
+    return str(authors["get_real_prediction"](None, said)).strip().removesuffix(".")  # which a blank before a note saves there
 
 
 CASE = "Question: who?\nAnswer:"
@@ -253,7 +286,11 @@ def load() -> dict[str, Any]:
     numbers = types.SimpleNamespace(mean=lambda values, dim: values.mean(dim), zeros=np.zeros, tensor=np.array)
     used = {"nlp": nlp, "torch": numbers, "np": np}
     path = ("oneal2000/DRAGIN", "src/generate.py")
-    return {name: function(*path, f"AttnWeightRAG.{name}", used) for name in ("modifier", "keep_real_words", "inference")}
+    course = {name: function(*path, f"AttnWeightRAG.{name}", used) for name in ("modifier", "keep_real_words", "inference")}
+    nothing = {"torch": types.SimpleNamespace(ones_like=lambda _: None)}
+    again = function("oneal2000/DRAGIN", "src/eval.py", "regenerate_answer", nothing)
+    named = function("oneal2000/DRAGIN", "src/data.py", "HotpotQA.get_real_prediction", {})
+    return course | {"regenerate_answer": again, "get_real_prediction": named}
 
 
 # -----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.methods.steps.extraction import EXTRACTIONS
+from gnothi.methods.steps.extraction import EXTRACTIONS, before_notes
 from gnothi.methods.steps.parsing import read_reply
 from tests.methods.oracles.authors import function
 
@@ -22,6 +22,7 @@ WORDS = [
     "The answer is",
     "So the answer is",
     "the final answer is",
+    "Note:",
 ]
 WORDS += ["yes", "No", "J. R. R. Vesk", "is the answer", ":", ".", ". ", ", ", "?", "!", "\n", "\n\n", "in 1902", "km", ""]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -58,7 +59,8 @@ def test_keqas_is_the_authors(text: str) -> None:
     assert EXTRACTIONS["keqa"].short(text, "") == function("l-xin/KEQA", "src/utils.py", "get_first_line", {})(text)
 
 
-@given(TEXTS.filter(lambda text: "the answer is" in text))
+@given(TEXTS.filter(lambda text: "the answer is" in before_notes(text)))
 def test_dragins_is_the_authors(text: str) -> None:
+    before = function("oneal2000/DRAGIN", "src/eval.py", "regenerate_answer", {})
     theirs = function("oneal2000/DRAGIN", "src/data.py", "HotpotQA.get_real_prediction", {})
-    assert EXTRACTIONS["dragin"].concluded(text) == theirs(None, text).strip()
+    assert EXTRACTIONS["dragin"].concluded(text) == theirs(None, before(text, None, None, "", [])).strip()

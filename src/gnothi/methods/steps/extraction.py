@@ -20,6 +20,8 @@ _FLARE = re.compile(r"answer is (.*)")
 IRCOT = re.compile(r".* answer is:? (.*)\.?")
 _KEQA = re.compile(r"^.*?answer is\s?:? (.*?)\.?$", re.DOTALL)
 _DRAGIN = "the answer is"
+DRAGIN_ENDS = ("Question:", "Note:")
+"""Where DRAGIN's code ends a text that it looks for an answer in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,16 @@ def _seakr(chain: str) -> str:
     return found[1].strip() if found else ""
 
 
+def before_notes(text: str) -> str:
+    """The text up to another question, or a note; one that begins so stays."""
+    for end in DRAGIN_ENDS:
+        text = text[: text.find(end)] if text.find(end) > 0 else text
+    return text
+
+
 def _dragin(chain: str) -> str:
     """All that follows, be it of other sentences, without the last full stop."""
-    _, marker, rest = chain.partition(_DRAGIN)
+    _, marker, rest = before_notes(chain).partition(_DRAGIN)
     return rest[1:].removesuffix(".").strip() if marker else ""
 
 
