@@ -26,7 +26,12 @@ import pytest
 
 from gnothi import methods
 from gnothi.cli.main import COMMANDS
+from gnothi.config import settings_of
+from gnothi.models.settings import ModelSettings
 from gnothi.signals import registry as signals
+from gnothi.training.reader.stages import ReaderTraining
+from gnothi.training.reranker.pairs import RerankerSettings
+from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 from tests.preloaded import Preloaded
 
 ROOT = Path(__file__).parents[1]
@@ -231,6 +236,16 @@ def test_files_and_tests_named_in_a_papers_page_exist(page: Path) -> None:
         name for file in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", file.read_text("utf-8"))
     }
     assert not set(re.findall(r"`(test_\w+)`", text)) - known
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "papers").glob("*.md")), ids=lambda page: page.stem)
+def test_settings_that_a_papers_page_gives_a_value_exist(page: Path) -> None:
+    known = {*methods.names(), *signals.names()}.union(*(methods.spec(name).settings for name in methods.names()))
+    known |= {
+        key for kind in (SelfKnowledgeSettings, ReaderTraining, RerankerSettings, ModelSettings) for key in settings_of(kind)
+    }
+    named = re.findall(r"`(?:model\.)?([a-z_]+(?:\.[a-z_]+)?)`: ", page.read_text(encoding="utf-8"))
+    assert set(named) - known == set()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -18,6 +18,7 @@ from gnothi.reproduce.parts import Job, parts
 from gnothi.testing.model import Reply, Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.training.reader.stages import ReaderTraining
+from gnothi.training.self_knowledge.settings import SelfKnowledgeSettings
 from gnothi.types import Passage, Prompt, Question
 from tests.methods.oracles.authors import source
 from tests.reproduce.planned import made, plans, row
@@ -300,8 +301,14 @@ def test_skr_compares_questions_as_its_authors_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["skill-rag/table1", "skill-rag/table1-qwen3"])
 def test_skill_rag_learns_from_the_whole_file_without_a_supervised_stage(name: str) -> None:
-    training = next(one for one in recipe.read(name).trainings if one.name == "knowing")
+    found = recipe.read(name)
+    training = next(one for one in found.trainings if one.name == "knowing")
     assert training.limit is None
+    settings = SelfKnowledgeSettings(**{key: training.settings[key] for key in ("epochs", "evaluate_every", "patience")})
+    (count,) = (data.count_training for data in found.data if data.name == "triviaqa-unfiltered")
+    assert (
+        settings.in_all(count) < settings.patience * settings.evaluate_every
+    )  # it does not end for want of a better validation
     assert (training.settings["epochs"], training.settings["balance"], training.settings["warm_start"]) == (1, False, "none")
     assert training.settings["validation"] == 0.01  # what is kept apart to choose a checkpoint is not learnt from
     assert row(name, "selfaware", "SKILL-RAG").values["titles"] is False

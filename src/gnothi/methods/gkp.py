@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 from gnothi.concurrency import gather
@@ -65,9 +65,9 @@ class GeneratedKnowledge(AnsweringSettings):
         return Answer(best.text, "", best.evidence, best.score)
 
     async def _write(self, question: Question) -> Sequence[Passage]:
-        """The different statements that say something, in the order they came."""
+        """The different statements that say something, in the order they came: about the question, without its choices."""
         decoding = Decoding(self.knowledge_tokens, self.knowledge_temperature, top_p=self.knowledge_top_p, stop=SHORT_STOPS)
-        samples = await self.model.sample(ask(KNOWLEDGE, question), self.statements, decoding)
+        samples = await self.model.sample(ask(KNOWLEDGE, replace(question, choices=())), self.statements, decoding)
         texts = dict.fromkeys(" ".join(one.text.split()) for one in samples.generations)
         known = [text for text in texts if not admits_ignorance(text)]
         return [Passage(f"statement {number}", text) for number, text in enumerate(known, start=1)]
