@@ -38,6 +38,10 @@ class Missing(ModelUnavailable):
     """The server has no such model or endpoint."""
 
 
+class Denied(ModelUnavailable):
+    """The key does not open this."""
+
+
 class Broken(ModelUnavailable):
     """The server fails at a request, try after try, with an internal error."""
 
@@ -216,7 +220,7 @@ class Client:
         except openai.APIStatusError as error:
             raise self._refusal(int(error.status_code), _content(error), body, error.response.headers) from None
         except (ValueError, RecursionError):  # JSON or UTF-8 that cannot be decoded
-            raise _Failed("the response is not valid JSON", charged=True) from None
+            raise _Failed("the response is not valid JSON", charged=True, kind=ModelUnavailable if body else Missing) from None
         except openai.OpenAIError as error:
             raise _Failed(self._clean(str(error)), charged=True) from None
 
@@ -235,9 +239,9 @@ class Client:
             return refused
         if worth_another_try(status):
             kind = Broken if status == 500 else ModelUnavailable
-            return _Failed(f"HTTP {status}, {reason}", wait=asked_to_wait(headers), kind=kind)
+            return _Failed(f"HTTP {status}, {reason}", wait=asked_to_wait(headers, reason), kind=kind)
         if status in (401, 403) and not (status == 403 and refused_field(refused, body)):
-            return ModelUnavailable(
+            return Denied(
                 f"{where} denies access (HTTP {status}): {sentence} Check the key{self._key_from}; a server that wants it "
                 "in another header than Authorization takes <--set model.headers=NAME=VARIABLE>."
             )
