@@ -35,6 +35,25 @@ def test_what_a_server_asks_for(headers: dict[str, str], seconds: float | None) 
     assert asked_to_wait(headers, now=1_000_000) == seconds
 
 
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Rate limit reached for x on tokens per min: Limit 30000. Please try again in 2.5s. Visit the page.", 2.5),
+        ("Quota exceeded. Please retry in 34.5s.", 34.5),
+        ("Please try again in 7m6.5s", 426.5),
+        ("Please try again in 120ms.", 0.12),
+        ("Too many requests. Please retry after 26 seconds.", 26),
+        ("try again in 2 hours 1 minute", 7260),
+        ("try again in 450 milliseconds", 0.45),
+        ("Please try again later", None),
+        ("try again in 3 days", None),
+    ],
+)
+def test_what_a_server_asks_for_in_words(words: str, seconds: float | None) -> None:
+    assert asked_to_wait({}, words) == (None if seconds is None else pytest.approx(seconds))
+    assert asked_to_wait({"retry-after": "7"}, words) == 7
+
+
 @given(st.text())
 def test_no_header_breaks_it(text: str) -> None:
     seconds = asked_to_wait({"retry-after": text})

@@ -80,15 +80,16 @@ class InvalidInput(UsageError):
 
 
 class PromptTooLong(UsageError):
-    """``thought`` are those of the tokens that the model was to have for thinking."""
+    """``thought`` are those of the tokens that the model was to have for thinking; ``ours``: the limit may be a setting."""
 
-    def __init__(self, model: str, tokens: int, limit: int, thought: int = 0) -> None:
+    def __init__(self, model: str, tokens: int, limit: int, thought: int = 0, ours: bool = True) -> None:
         self.arguments = model, tokens, limit
         room = f", with {thought} for a thought: fewer with <--set model.thinking_tokens=...>" if thought else ""
+        setting = " If the limit is not the model's own, raise it with <--set model.context=...>." if ours else ""
         super().__init__(
             f"the prompt does not fit {model}: got {tokens} tokens (reply included{room}), expected at most {limit}. "
             "Shorten the question, retrieve fewer passages (<--set k=...>), ask for less (<--set max_tokens=...>) or use a "
-            "model with a longer context. If the limit is not the model's own, raise it with <--set model.context=...>."
+            f"model with a longer context.{setting}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -24,8 +25,13 @@ def backoff(failures: int, chance: random.Random | None = None) -> float:
     return wait * (0.5 + 0.5 * (chance or random).random())
 
 
-def asked_to_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds from ``Retry-After`` (a number or a date) or ``Retry-After-Ms``; None where there is neither."""
+_IN_WORDS = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|milli|h|m|s)[a-z]* ?)+)", re.IGNORECASE)
+_SECONDS = {"ms": 1e-3, "milli": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def asked_to_wait(headers: Mapping[str, str], words: str = "", now: float | None = None) -> float | None:
+    """Seconds from ``Retry-After`` (a number or a date) or ``Retry-After-Ms``, else from the words of a refusal, all that some
+    servers give (``try again in 1m2.5s``); None where nothing says."""
     for header, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         text = headers.get(header, "").strip()
         if not text:
@@ -38,4 +44,7 @@ def asked_to_wait(headers: Mapping[str, str], now: float | None = None) -> float
             return max(0.0, parsedate_to_datetime(text).timestamp() - (time.time() if now is None else now))
         except (ValueError, OverflowError):
             continue
-    return None
+    if (asked := _IN_WORDS.search(words)) is None:
+        return None
+    parts = re.findall(r"([\d.]+) ?(ms|milli|h|m|s)", asked[1].lower())
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)

@@ -31,7 +31,7 @@ def is_trial(body: Body) -> bool:
 class Habit:
     """``thinks`` says for which requests the model thinks, ``place`` where its thought goes; ``covers``: log-probabilities are
     of the thought, too. ``refuse`` raises for a request. ``numbers`` are log-probabilities of a reply's tokens; ``mend``
-    changes the reply as a whole. ``settings`` are the user's.
+    changes the reply as a whole; ``models`` lists models. ``settings`` are the user's.
 
     What is expected: ``without`` names fields that are left out; ``thinking`` is a part of what is told of it; ``logprobs``:
     the answers have some; ``error`` is a part of the message where questions fail."""
@@ -43,6 +43,7 @@ class Habit:
     refuse: Callable[[Body], None] = lambda _: None
     numbers: Callable[[Body, int], list[Any]] = lambda _, count: [LOGPROB] * count
     mend: Callable[[dict[str, Any], Body], Any] = lambda reply, _: reply
+    models: Any = None
     continues: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -62,7 +63,9 @@ class Api:
         if path.endswith(("/models", "/props")) and self.habit.name == "a page":
             return b"<!doctype html><html>"
         if path.endswith("/models"):
-            return {"object": "list", "data": [{"id": "x", "owned_by": "somebody"}]}
+            if isinstance(self.habit.models, BadRequest):
+                raise self.habit.models
+            return self.habit.models or {"object": "list", "data": [{"id": "x", "owned_by": "somebody"}]}
         if not path.endswith("/chat/completions"):
             raise BadRequest("Not Found", status=404)
         self.habit.refuse(body)

@@ -28,6 +28,7 @@ from tests.models.habit_server import (
     thinks_unless,
     usage,
 )
+from tests.models.openai_api import BadRequest
 
 PLAIN_DETAILS = usage(billed)
 OFF = "switched off by "
@@ -316,6 +317,30 @@ HABITS: tuple[Habit, ...] = (
         ),
         error="content filter",
     ),
+    Habit("counts nothing", mend=usage(lambda counted, _: dict.fromkeys(counted, 0))),
+    Habit(
+        "calls a tool, and says that it stopped",
+        mend=first_choice(lambda one: one["message"].update(content=None, tool_calls=[{"function": {"name": "search"}}])),
+        error="a call of a tool",
+    ),
+    Habit(
+        "Google's words for a filter",
+        mend=first_choice(lambda one: (one.update(finish_reason="content_filter: RECITATION"), one["message"].clear())),
+        error="content filter",
+    ),
+    Habit(
+        "too long, in words of its own",
+        refuse=refuse(
+            "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 512 `max_new_tokens`",
+            "max_tokens",
+            status=422,
+            when=lambda body: not is_trial(body) and "colour" not in str(body) and "twelve" not in str(body),
+        ),
+        error="must be <= 4096",
+    ),
+    # lists of models
+    Habit("no list of models for this key", models=BadRequest("Missing scopes: api.model.read.", status=401)),
+    Habit("a list of models that breaks", models=BadRequest("No database", status=500)),
     # other interfaces
     Habit("Responses", mend=instead(lambda _: {"object": "response", "output": []}), error="form that is not OpenAI's"),
     Habit("Messages", mend=instead(lambda _: {"type": "message", "content": [{"text": "Ann"}]}), error="form that is not"),

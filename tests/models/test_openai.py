@@ -419,6 +419,7 @@ async def test_a_prompt_that_is_too_long(serve: Serve) -> None:
     results = await asyncio.gather(model.generate(long, GREEDY), model.generate(PROMPTS[0], GREEDY), return_exceptions=True)
     assert isinstance(results[0], PromptTooLong)
     assert "256" in str(results[0])
+    assert "context=" not in results[0].message  # which is no setting of a server's model
     assert isinstance(results[1], Generation)
     await model.aclose()
 
@@ -445,6 +446,10 @@ async def test_the_key_goes_to_the_server_and_nowhere_else(
     assert SECRET not in caplog.text
     assert SECRET not in repr(model.metadata) + repr(vars(FAST.located()) if hasattr(FAST, "__dict__") else FAST.located())
     await model.aclose()
+
+
+def test_space_around_an_address_is_no_part_of_it() -> None:
+    assert RemoteSettings(base_url=" http://host/v1/ \n").located().base_url == "http://host/v1"
 
 
 @pytest.mark.parametrize("url", ["http://me:pass@host/v1", "https://host/v1?key=pass", "me:pass@host"])

@@ -217,7 +217,8 @@ class OpenAIModel:
         tokens = max(numbers)
         if tokens <= int(limit[1]):
             raise refused
-        raise PromptTooLong(self.name, tokens, int(limit[1])) from None
+        thought = self._settings.thinking_tokens if self._format.thinks else 0
+        raise PromptTooLong(self.name, tokens, int(limit[1]), thought, ours=False) from None
 
     async def states(self, prompt: Prompt, hidden: Sequence[StateSpec]) -> PromptStates:  # noqa: ARG002
         raise self._no_states()

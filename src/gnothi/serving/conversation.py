@@ -63,7 +63,7 @@ def response_request(body: Mapping[str, Any], longest: int) -> AnswerRequest:
     if body.get("top_logprobs") or (isinstance(include, list) and "message.output_text.logprobs" in include):
         raise _unsupported("top_logprobs", "log-probabilities of an answer that may be put together from several calls")
     text = body.get("text")
-    _refuse_format("text", text.get("format") if isinstance(text, Mapping) else None)
+    _refuse_format("text", text.get("format") if isinstance(text, Mapping) else text)
     messages = body.get("input")
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
@@ -178,7 +178,7 @@ def _refuse(body: Mapping[str, Any]) -> None:
 
 
 def _refuse_format(name: str, value: object) -> None:
-    kind = value.get("type") if isinstance(value, Mapping) else None
+    kind = value.get("type") if isinstance(value, Mapping) else value
     if kind not in (None, "text"):
         raise _unsupported(name, "answers in a given form")
 

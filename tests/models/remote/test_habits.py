@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gnothi.errors import GnothiError
+from gnothi.errors import GnothiError, PromptTooLong
 from gnothi.models import RemoteSettings, load_model
 from gnothi.models.remote.tokens import FLOOR
 from gnothi.signals.kinds.least_likely import least_likely
 from gnothi.signals.kinds.perplexity import generation_perplexity
 from gnothi.types import Decoding, Generation, Prompt, Task
-from tests.models.habit_server import ANSWER, LOGPROB, Api, Habit
+from tests.models.habit_server import ANSWER, LOGPROB, Always, Api, Habit, is_trial, refuse
 from tests.models.habits import HABITS
 from tests.models.openai_server import Server, serving
 
@@ -82,6 +82,28 @@ async def test_a_habit(habit: Habit, server: Server) -> None:
         assert least_likely(generation) > 0.3  # 1 - exp(-0.5) = 0.39; without numbers, infinite
         assert generation_perplexity(generation) > 1.5
     assert any(generation.tokens for generation in found) == habit.logprobs
+
+
+async def test_what_is_said_of_other_models_is_said_of_others() -> None:
+    listed = {"data": [{"id": "y", "owned_by": "someone", "max_model_len": 2048}, {"id": "z"}]}
+    with serving(Server(Api(Habit("lists others", models=listed)))) as server:  # type: ignore[arg-type]
+        model = load_model("openai:x", RemoteSettings(base_url=server.url, cache="off"))
+        assert not {"window", "server"} & set(model.metadata)
+        await model.aclose()
+
+
+async def test_room_for_thoughts_is_named_where_it_does_not_fit() -> None:
+    too_long = refuse(
+        "'max_tokens' is too large: 4116. This model's maximum context length is 4096 tokens; your request has 20 tokens",
+        "max_tokens",
+        when=lambda body: not is_trial(body),
+    )
+    with serving(Server(Api(Habit("thinks", Always, refuse=too_long)))) as server:  # type: ignore[arg-type]
+        model = load_model("openai:x", RemoteSettings(base_url=server.url, cache="off"))
+        with pytest.raises(PromptTooLong) as caught:
+            await model.generate(Prompt(TASK, "Who?"), GREEDY)
+        assert "with 4096 for a thought: fewer with <--set model.thinking_tokens=...>" in caught.value.message
+        await model.aclose()
 
 
 def _given(result: Any) -> list[Generation]:

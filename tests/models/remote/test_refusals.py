@@ -76,6 +76,9 @@ def test_what_callers_chose_is_theirs_to_change() -> None:
         "This model's maximum context length is 256 tokens. However, you requested 300 tokens.",
         "the request exceeds the available context size (4096 tokens)",
         "Input is too long for this model: the prompt exceeds 1000 tokens",
+        "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 512 `max_new_tokens`",
+        "`inputs` must have less than 1024 tokens. Given: 3000",
+        "Range of input length should be [1, 30720]",
     ],
 )
 def test_too_long(said: str) -> None:

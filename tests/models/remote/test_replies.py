@@ -52,7 +52,11 @@ def test_how_it_ended(fields: dict[str, Any], stops: bool, finish: str) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [None, "", [], {}, {"choices": []}, {"choices": {}}, {"choices": [1]}, {"error": {"message": "busy"}}, completion(text=3)],
+    [
+        *(None, "", [], {}, {"choices": []}, {"choices": {}}, {"choices": [1]}, {"error": {"message": "busy"}}),
+        completion(text=3),
+        completion(text="", finish_reason="OTHER"),
+    ],
 )
 def test_what_is_no_reply(data: object) -> None:
     with pytest.raises(InvalidReply):
@@ -60,8 +64,25 @@ def test_what_is_no_reply(data: object) -> None:
 
 
 def test_a_withheld_reply() -> None:
-    with refused(UsageError):
-        read(completion(finish_reason="content_filter"), stops=False)
+    for reason in ("content_filter", "content_filter: RECITATION"):
+        with refused(UsageError):
+            read(completion(finish_reason=reason), stops=False)
+
+
+def test_a_call_of_a_tool_is_no_empty_answer() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    for message, reason in (
+        ({"content": "", "tool_calls": [call]}, "stop"),
+        ({"content": None, "function_call": call["function"]}, "stop"),
+        ({"content": None}, "function_call_filter: MALFORMED_FUNCTION_CALL"),
+    ):
+        with refused(UsageError):
+            read({"choices": [{"message": message, "finish_reason": reason}]}, stops=False)
+
+
+@pytest.mark.parametrize("finish_reason", ["", None, "stop", "STOP", "eos_token", "end_turn", "stop_sequence"])
+def test_an_empty_answer_that_is_complete_is_one(finish_reason: str | None) -> None:
+    assert read(completion(text="", finish_reason=finish_reason), stops=False).choices[0].text == ""
 
 
 @given(
@@ -130,6 +151,9 @@ ANN = {"type": "text", "text": "Ann"}
         ({"content": [{"type": "reasoning", "text": "Otto?"}, {"type": "output_text", "text": "An"}, "n"]}, "Ann", "Otto?"),
         ({"content": "Ann", "thinking_blocks": [{"type": "thinking", "thinking": "Otto?", "signature": "x"}]}, "Ann", "Otto?"),
         ({"content": None, "refusal": "I cannot say."}, "I cannot say.", ""),
+        ({"content": "", "refusal": "I cannot say."}, "I cannot say.", ""),
+        ({"content": [{"type": "refusal", "refusal": "I cannot say."}]}, "I cannot say.", ""),
+        ({"content": [{"type": "text", "text": {"value": "Ann", "annotations": []}}]}, "Ann", ""),
         ({"content": "A text that speaks of <think> and </think>."}, "A text that speaks of <think> and </think>.", ""),
         ({"text": "Ann"}, "Ann", "")
     ]
@@ -207,7 +231,9 @@ def test_numbers_of_the_first_tokens_alone_are_none_of_the_answer(names: list[st
         ({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 47, "reasoning_tokens": 40}, Bill(5, 42, 40)),
         ({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 47}, Bill(5, 2, 0, 40)),
         ({"input_tokens": 5, "output_tokens": 7, "completion_tokens_details": None}, Bill(5, 7)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, None),
+        ({"prompt_tokens": 0, "completion_tokens": 7, "total_tokens": 7}, None),
     ],
 )
-def test_bills(usage: dict[str, Any], expected: Bill) -> None:
+def test_bills(usage: dict[str, Any], expected: Bill | None) -> None:
     assert read({"choices": [{"text": "Ann"}], "usage": usage}, stops=False).bill == expected

@@ -38,6 +38,10 @@ class Missing(ModelUnavailable):
     """The server has no such model or endpoint."""
 
 
+class Denied(ModelUnavailable):
+    """The key does not open this."""
+
+
 class Broken(ModelUnavailable):
     """The server fails at a request, try after try, with an internal error."""
 
@@ -184,7 +188,7 @@ class Client:
         except OtherShape as error:
             raise ModelUnavailable(
                 f"{self.name} at {self.url} answers in a form that is not OpenAI's: {self._clean(str(error))}. "
-                "Look at model.base_url, which must lead to an OpenAI-compatible interface (often one with /v1)."
+                f"Look at {self._address}, which must lead to an OpenAI-compatible interface (often one with /v1)."
             ) from None
         except InvalidReply as error:
             raise _Failed(self._clean(str(error))) from None
@@ -216,7 +220,7 @@ class Client:
         except openai.APIStatusError as error:
             raise self._refusal(int(error.status_code), _content(error), body, error.response.headers) from None
         except (ValueError, RecursionError):  # JSON or UTF-8 that cannot be decoded
-            raise _Failed("the response is not valid JSON", charged=True) from None
+            raise _Failed("the response is not valid JSON", charged=True, kind=ModelUnavailable if body else Missing) from None
         except openai.OpenAIError as error:
             raise _Failed(self._clean(str(error)), charged=True) from None
 
@@ -235,17 +239,24 @@ class Client:
             return refused
         if worth_another_try(status):
             kind = Broken if status == 500 else ModelUnavailable
-            return _Failed(f"HTTP {status}, {reason}", wait=asked_to_wait(headers), kind=kind)
+            return _Failed(f"HTTP {status}, {reason}", wait=asked_to_wait(headers, reason), kind=kind)
         if status in (401, 403) and not (status == 403 and refused_field(refused, body)):
-            return ModelUnavailable(
-                f"{where} denies access (HTTP {status}): {sentence} Check the key{self._key_from}; a server that wants it "
-                "in another header than Authorization takes <--set model.headers=NAME=VARIABLE>."
+            header = (
+                "; a server that wants it in another header than Authorization takes <--set model.headers=NAME=VARIABLE>"
+                if self._settings.settable
+                else ""
             )
+            return Denied(f"{where} denies access (HTTP {status}): {sentence} Check the key{self._key_from}{header}.")
         if status in (404, 405) and not (body and UNBEARABLE.search(reason)):
             return Missing(
-                f"nothing answers for {where} (HTTP {status}): {sentence} Check the model's name and model.base_url."
+                f"nothing answers for {where} (HTTP {status}): {sentence} Check the model's name and {self._address}."
             )
         return refused
+
+    @property
+    def _address(self) -> str:
+        """What a user has given it as."""
+        return "model.base_url" if self._settings.settable else "its address"
 
     @property
     def _key_from(self) -> str:

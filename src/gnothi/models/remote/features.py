@@ -11,7 +11,7 @@ from typing import Any, Literal
 from gnothi.errors import ModelUnavailable
 from gnothi.models.remote import probing
 from gnothi.models.remote.adapting import Habits, by_setting
-from gnothi.models.remote.client import Client, Missing, Slow
+from gnothi.models.remote.client import Broken, Client, Denied, Missing, Slow
 from gnothi.models.remote.probing import FIRST_RETRIES, Numbers
 from gnothi.models.remote.refusals import PREFILL, Refused, about_length, about_value
 from gnothi.models.remote.replies import Reply, read
@@ -119,15 +119,15 @@ def thought_place(reply: Reply) -> str:
 
 
 async def _entry(client: Client, model: str) -> Mapping[str, Any]:
-    """What the list of models says of the model; empty where there is no such list."""
+    """What the list of models says of the model; empty where there is no such list, or none for this key."""
     try:
         data = await client.look("/models", FIRST_RETRIES)
-    except (Missing, Refused):
+    except (Missing, Refused, Denied, Broken):
         return {}
     entries = data.get("data") if isinstance(data, Mapping) else None
     known = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    named = [entry for entry in known if entry.get("id") == model] or known[:1]
-    return named[0] if named else {}
+    named = [entry for entry in known if entry.get("id") == model]
+    return named[0] if named else known[0] if len(known) == 1 else {}
 
 
 async def _window(client: Client, model: str) -> int | None:

@@ -119,7 +119,8 @@ _RANGE = re.compile(
 )
 _LENGTH = re.compile(
     r"context[ _-]*(length|window|size|limit)|n_ctx|max_model_len|maximum (input|sequence|model|prompt) len|reduce the length|"
-    r"(prompt|input|request|messages?)\b.{0,40}(too long|exceed)|too many (input )?tokens",
+    r"(prompt|input|request|messages?)\b.{0,40}(too long|exceed)|too many (input )?tokens|"
+    r"`inputs`( tokens)? (\+|must have)|range of input length",
     re.IGNORECASE,
 )
 _HINT = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from gnothi.types import Finish, Token
 # text. Servers differ; ``FIELDS`` and the kinds of parts are the one list of how.
 FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "thinking", "thinking_blocks", "thought")
 """Fields of a message, or of a choice of the completions endpoint, that hold thoughts. Some servers fill two with the same."""
-_TEXTS = ("text", "thinking", "reasoning", "summary", "content", "reasoning_content")
+_TEXTS = ("text", "value", "thinking", "reasoning", "summary", "content", "reasoning_content", "refusal")
 """Where a part of a message holds its text."""
 _THOUGHTS = ("think", "reason", "thought", "analysis")
 """What the type of a part has in it that is no answer."""
@@ -37,7 +38,7 @@ class Split:
 def split_thought(message: Mapping[str, Any]) -> Split | None:
     """None for a message that holds neither a text nor nothing, but something else."""
     content = message.get("content", message.get("text"))
-    if content is None:
+    if content in (None, "", []):
         content = message.get("refusal") or ""
     parted = _parted(content)
     if parted is None:
@@ -92,10 +93,14 @@ _FILTERS = frozenset(
     | {"guardrail_intervened", "sensitive", "refusal"}
 )
 """Reasons of an end that are a filter's."""
-_LIMITS = frozenset({"length", "max_tokens", "model_length", "max_length", "max_output_tokens", "token_limit"})
+_LIMITS = frozenset(
+    {"length", "max_tokens", "model_length", "max_length", "max_output_tokens", "token_limit", "model_context_window_exceeded"}
+)
 _BROKEN = frozenset({"error", "insufficient_system_resource", "abort", "aborted"})
 """Reasons of an end that may be another at the next try."""
 _CALLS = frozenset({"tool_calls", "tool_call", "function_call", "tool_use", "malformed_function_call"})
+_COMPLETE = re.compile("^$|stop|eos|end|complete|finish|done")
+"""What a reason says where nothing more was to come."""
 HIDDEN = 16
 """A reply of so many more tokens than it has bytes was thought over, wherever the thoughts are: a token has a byte at least."""
 
@@ -174,7 +179,7 @@ def bill(data: object) -> Bill | None:
     if not isinstance(usage, Mapping):
         return None
     prompt = usage.get("prompt_tokens", usage.get("input_tokens"))
-    if not isinstance(prompt, int) or isinstance(prompt, bool):
+    if not isinstance(prompt, int) or isinstance(prompt, bool) or not prompt:  # no prompt has none: nobody counted
         return None
     read_in = _whole(prompt)
     generated = _whole(usage.get("completion_tokens", usage.get("output_tokens")))
@@ -207,16 +212,21 @@ def _filtered(value: object) -> bool:
         reasons = (value.get("finish_reason"), value.get("blockReason"), value.get("block_reason"))
         if value.get("filtered") is True or any(isinstance(reason, str) and reason for reason in reasons[1:]):
             return True
-        if isinstance(reasons[0], str) and reasons[0].lower() in _FILTERS:
+        if isinstance(reasons[0], str) and _FILTERS & _words(reasons[0]):
             return True
         return any(map(_filtered, value.values()))
     return isinstance(value, list) and any(map(_filtered, value))
 
 
+def _words(reason: str) -> frozenset[str]:
+    """A reason and, of one like Google's ``content_filter: RECITATION``, its parts."""
+    return frozenset(part.strip() for part in (reason.lower(), *reason.lower().split(":")))
+
+
 def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
     message = choice.get("message")
     reason = str(choice.get("finish_reason") or "").lower()
-    if reason in _FILTERS:
+    if _FILTERS & _words(reason):
         raise UsageError(WITHHELD)
     if reason in _BROKEN or choice.get("error"):
         raise InvalidReply(f"the reply broke off: {_shortened(choice.get('error') or reason)}")
@@ -227,8 +237,14 @@ def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
     parts = split_thought(message if isinstance(message, Mapping) else choice)
     if parts is None:
         raise OtherShape(f"expected a text, got {_shortened(dict(choice))}")
-    if reason in _CALLS and not parts.text:
-        raise UsageError("the server gave a call of a tool in place of a text, though it was offered none. Ask another model.")
+    if not parts.text:
+        called = isinstance(message, Mapping) and (message.get("tool_calls") or message.get("function_call"))
+        if called or _CALLS & _words(reason):
+            raise UsageError(
+                "the server gave a call of a tool in place of a text, though it was offered none. Ask another model."
+            )
+        if not (parts.thought or reason in _LIMITS or _COMPLETE.search(reason)):
+            raise InvalidReply(f"the reply broke off: {_shortened(reason)}")
     thought = bool(parts.thought) or not parts.closed or thinks
     numbers = measuring.measured(choice.get("logprobs"), parts.text, thought)
     return Choice(

@@ -143,7 +143,7 @@ class RemoteSettings(CallCache):
     price_out: float | None = field(default=None, metadata={"help": "price of a million generated tokens", "execution": True})
 
     def __post_init__(self) -> None:
-        _check_url(self.base_url, "setting 'model.base_url'")
+        _check_url(self.base_url.strip(), "setting 'model.base_url'")
         problems = {
             "thinking_tokens": (self.thinking_tokens >= 0, "0 or more"),
             "concurrency": (self.concurrency >= 1, "at least 1"),
@@ -206,7 +206,7 @@ class RemoteSettings(CallCache):
     def located(self, environ: Mapping[str, str] | None = None) -> RemoteSettings:
         """With the address that counts: the setting, else that of the environment, else the server's usual one."""
         if self.base_url:
-            return replace(self, base_url=self.base_url.rstrip("/"))
+            return replace(self, base_url=self.base_url.strip().rstrip("/"))
         environ, server = os.environ if environ is None else environ, self.server
         address = environ.get(server.variable, "").strip().rstrip("/") if server.variable else ""
         if address:
