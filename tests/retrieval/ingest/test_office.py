@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,51 @@ def test_mails_of_a_box(tmp_path: Path) -> None:
 def test_mail_of_html_alone(tmp_path: Path) -> None:
     (tmp_path / "a.eml").write_text("Subject: S\nContent-Type: text/html\n\n<p>Seen</p><p hidden>Unseen</p>")
     assert "".join(text for _, text in titled_texts(tmp_path / "a.eml")) == "Seen"
+
+
+def mail_of(kind: str, *parts: str) -> str:
+    inner = "".join(f"--b\n{part}\n" for part in parts)
+    return f"From: Dana <d@x.example>\nContent-Type: multipart/{kind}; boundary=b\n\n{inner}--b--\n"
+
+
+PLAIN, HTML, CALENDAR = (f"Content-Type: text/{kind}" for kind in ("plain", "html", "calendar"))
+
+
+@pytest.mark.parametrize(
+    ("mail", "text"),
+    [
+        (mail_of("alternative", f"{PLAIN}\n\n ", f"{HTML}\n\n<p>Only here</p>"), "Only here"),
+        (mail_of("alternative", f"{HTML}\n\n<p>Otherwise</p>", f"{PLAIN}\n\nPlain"), "Plain"),
+        (mail_of("mixed", f"{PLAIN}\n\nOne", "Content-Type: image/png\n\n", f"{HTML}\n\n<b>two</b>"), "One two"),
+        (mail_of("mixed", f"{CALENDAR}\n\nSUMMARY:Herons"), "SUMMARY:Herons"),
+        (mail_of("mixed", f"{PLAIN}\n\nOne", f"{PLAIN}; name=a.txt\n\nunread"), "One Attachments: a.txt"),
+        (mail_of("digest", "\nSubject: T\n\nInner"), "Inner"),
+        ("From: Dana <d@x.example>\nContent-Type: multipart/mixed\n\nNo parts", "No parts"),
+    ],
+)
+def test_all_texts_of_a_mail_are_read(tmp_path: Path, mail: str, text: str) -> None:
+    (tmp_path / "a.eml").write_text(mail)
+    found = passages(tmp_path / "a.eml")
+    assert " ".join(one.text for one in found) == f"From: Dana <d@x.example> {text}"
+    assert found[0].metadata["author"] == "Dana"
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoding"),
+    [("", "utf-8"), ("", "cp1252"), ("utf-8", "utf-8"), ("iso-8859-1", "cp1252"), ("no-such", "utf-8"), ("utf-16", "utf-16")],
+)
+def test_mail_of_undeclared_letters(tmp_path: Path, charset: str, encoding: str) -> None:
+    declared = f"; charset={charset}" if charset else ""
+    packed = "Content-Transfer-Encoding: base64\n" if encoding == "utf-16" else ""
+    head, body = f"Subject: Grüße\n{PLAIN}{declared}\n{packed}\n", "Die “Brücke” kostet 5 €.".encode(encoding)
+    (tmp_path / "a.eml").write_bytes(head.encode() + (b64encode(body) if packed else body))
+    assert titled_texts(tmp_path / "a.eml") == [("Grüße", "Die “Brücke” kostet 5 €.")]
+
+
+def test_mail_of_characters_beyond_the_declared_encoding(tmp_path: Path) -> None:
+    head = b"Subject: =?gb2312?B?" + b64encode("朱镕基".encode("gbk")) + b"?=\nContent-Type: text/plain; charset=gb2312\n\n"
+    (tmp_path / "a.eml").write_bytes(head + "朱镕基".encode("gbk"))
+    assert titled_texts(tmp_path / "a.eml") == [("朱镕基", "朱镕基")]
 
 
 # Notebooks, code, org, reStructuredText
