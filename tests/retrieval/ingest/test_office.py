@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -13,12 +14,15 @@ from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.formats import reader
 from gnothi.types import Passage
 from tests.retrieval.ingest.office_files import (
+    A,
     a_shape,
     make_docx,
     make_epub,
     make_odf,
     make_pptx,
     make_xlsx,
+    make_zip,
+    relations,
     w_p,
     w_table,
     x_rows,
@@ -143,6 +147,29 @@ def test_pptx_slides_in_the_order_of_the_show(tmp_path: Path) -> None:
 
 
 # XLSX
+
+
+DIAGRAM = (
+    f"<dgm:dataModel xmlns:dgm='urn:dgm' {A}><a:p><a:r><a:t>Plan</a:t></a:r></a:p><a:p/><a:p><a:r><a:t>Do</a:t></a:r></a:p>"
+)
+
+
+@pytest.mark.parametrize(("kind", "of"), [("docx", "word/document.xml"), ("pptx", "ppt/slides/slide1.xml")])
+def test_the_texts_of_diagrams(tmp_path: Path, kind: str, of: str) -> None:
+    """Of SmartArt, in a part of its own."""
+    path = tmp_path / f"a.{kind}"
+    made = make_docx(path, w_p("Body")) if kind == "docx" else make_pptx(path, [a_shape("Body")])
+    with ZipFile(made) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    folder, _, name = of.rpartition("/")
+    parts[f"{folder}/_rels/{name}.rels"] = relations({"data1.xml": "diagramData"}).encode()
+    parts[f"{folder}/data1.xml"] = f"{DIAGRAM}</dgm:dataModel>".encode()
+    assert [one.text for one in passages(make_zip(path, parts))] == ["Body Plan Do"]
+
+
+def test_xlsx_numbers_have_the_digits_that_spreadsheets_show(tmp_path: Path) -> None:
+    path = make_xlsx(tmp_path / "a.xlsx", {"S": x_rows([["Name", "Mass"], ["Heron", 0.1 + 0.2], ["Swan", 12345678.9]])})
+    assert [one.text for one in passages(path)] == ["Name: Heron; Mass: 0.3", "Name: Swan; Mass: 12345678.9"]
 
 
 def test_xlsx_sheets_rows_and_numbers(tmp_path: Path) -> None:
