@@ -57,6 +57,14 @@ def test_values_of_python() -> None:
             as_filters(wrong)
 
 
+@pytest.mark.parametrize("form", ["notes/Zürich.txt", "notes/Zu\u0308rich.txt"])
+@pytest.mark.parametrize("asked", ["source=notes/Zürich.txt", "source=notes/Zu\u0308r*"])
+def test_letters_with_accents_are_the_same_however_they_are_written(form: str, asked: str) -> None:
+    held = terms.terms(Metadata({"source": form}))
+    assert parse(asked).passes(held)
+    assert not parse(asked.replace("=", "!=")).passes(held)
+
+
 @given(TEXT.filter(lambda one: one.strip() == one and not set(one) & set("=!<>\n\r")), st.lists(TEXT, min_size=1))
 def test_what_is_written_is_read_again(key: str, values: list[str]) -> None:
     one = Filter(key, "=", tuple(" ".join(value.split()) or "x" for value in values))

@@ -47,6 +47,18 @@ def found_first(code: str, language: str) -> int:
     return sum(first(mixed(language), question) == f"{code}{i}" for i, question in enumerate(questions))
 
 
+@pytest.mark.parametrize("fields", ["cross", "best"])
+@pytest.mark.parametrize("asked", ["5 \u00b5m", "5 \u03bcm"])
+def test_micro_is_found_as_the_sign_and_as_the_greek_letter(asked: str, fields: analysis.Fields) -> None:
+    passages = [
+        Passage("sign", "Grains of 3 \u00b5m."),
+        Passage("letter", "Grains of 2 \u03bcm."),
+        Passage("none", "Grains of 4 mm."),
+    ]
+    found = BM25Index.in_memory(passages, fields=fields).search_blocking(asked, 3)
+    assert {one.passage.id for one in found} == {"sign", "letter"}
+
+
 @pytest.mark.parametrize(
     ("code", "least"),
     [(code, 10) for code in ("en", "ru", "el", "ar", "he", "hi", "zh", "ja", "ko", "th", "km", "vi")] + [("uk", 8)],

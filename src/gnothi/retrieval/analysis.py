@@ -41,6 +41,8 @@ PAIRS: dict[Fields, tuple[tuple[str, str], ...]] = {
 # Metadata as it is, to be shown, and as terms, to be filtered by: ranges over a JSON field need the parser of queries.
 METADATA, TERMS = "metadata", "terms"
 _FILLER = ". "
+_MICRO, _MU = "\u00b5", "\u03bc"
+"""Of one look; in the first field stands what was written, in the second one mu."""
 _NO_STOP_WORDS = ("", "romanian", "turkish")
 """Of which tantivy has no list."""
 _SHARED_STEMMERS = ("russian", "greek", "arabic", "tamil")
@@ -223,9 +225,10 @@ def _query_terms(text: str, language: str, fields: Fields = "cross") -> tuple[li
     text = scripts.normal(text)
     if not scripts.special_tokens(text)[0]:
         plain = _body_analyser(language, fields).analyze(text)
-        return plain, plain
+        return plain, [term.replace(_MICRO, _MU) for term in plain]
     units = scripts.units(text)
-    plain = _body_analyser(language, fields).analyze(" ".join(unit for unit in units if not scripts.is_special(unit)))
+    words = [unit.replace(_MU, _MICRO) for unit in units]
+    plain = _body_analyser(language, fields).analyze(" ".join(word for word in words if not scripts.is_special(word)))
     return plain, _units_analyser(language).analyze(" ".join(units))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -26,6 +27,7 @@ _OTHER_NAMES = {"==": "=", "in": "=", "not in": "!="}
 _LONGEST = 10_000
 FORM = "expected KEY=VALUE, as in source=handbook.pdf or 'date>=2025-01' (operators: = != > >= < <=)"
 _TEXT = re.compile(r"\s*([^=!<>]*[^=!<>\s])\s*(!=|>=|<=|==?|>|<)\s*(.*?)\s*", re.DOTALL)
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 _LEAST, _MOST = "0" * 16, "f" * 16
 _ANY_END = "z"
 """Behind the beginning of a term: behind every term that begins so."""
@@ -62,8 +64,10 @@ class Filter:
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """A passage has a term in one of them: then it passes, or, for ``!=``, does not."""
-        return tuple(dict.fromkeys(span for value in self.values for span in self._spans(value)))
+        """A passage has a term in one of them: then it passes, or, for ``!=``, does not. Letters with accents are the same,
+        composed or not: names of files are either, by the system that they come from."""
+        written = [form for value in self.values for form in (value, *(unicodedata.normalize(one, value) for one in _FORMS))]
+        return tuple(dict.fromkeys(span for value in written for span in self._spans(value)))
 
     @property
     def negated(self) -> bool:

@@ -109,6 +109,24 @@ def test_heads_that_are_guessed_are_told(file: Path) -> None:
     assert not [step.notice for step in steps(file, "name\tage\nDana\t31\nOtto\t40\n") if step.notice]
 
 
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        ("name,age\rDana,31\rOtto,40\r", ["name: Dana; age: 31", "name: Otto; age: 40"]),
+        ("name,age\nDa\rna,31\n", ["name: Da na; age: 31"]),
+        ("sep=;\r\nid;text\r\n1;One, two\r\n", ["One, two"]),
+        ("id,text\n1,One,\n2,Two,,\n", ["One", "Two"]),
+        ("name,mark,mark\nDana,5,6\n", ["name: Dana; mark: 5; mark: 6"]),
+    ],
+)
+def test_odd_tables_of_spreadsheets(tmp_path: Path, table: str, texts: list[str]) -> None:
+    assert [one.text for one in passages(tmp_path / "a.csv", table)] == texts
+
+
+def test_a_packed_table_of_odd_line_ends_is_read(tmp_path: Path) -> None:
+    assert passages(tmp_path / "a.csv.gz", gzip.compress(b"name,age\rDana,31\r"))
+
+
 CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp")), max_size=30)
 
 

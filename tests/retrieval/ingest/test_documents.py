@@ -37,6 +37,12 @@ def notices(path: Path, content: bytes) -> list[str]:
 # Plain text
 
 
+def test_a_heading_that_opens_its_section_is_one(tmp_path: Path) -> None:
+    """As in lists of questions; other buttons are no text."""
+    page = "<h2><button>How long?</button></h2><p>A year.<button>Copy</button>"
+    assert titled(tmp_path / "a.html", page) == [("a > How long?", "A year.")]
+
+
 def test_text_is_titled_by_its_file_and_cut_on_sentences(tmp_path: Path) -> None:
     sentence = "Exactly ten words are in this sentence of the file."
     found = titled(tmp_path / "My notes.txt", "\n\n".join([f"{sentence} {sentence}"] * 8))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.retrieval.ingest.base import Unreadable
-from gnothi.retrieval.ingest.encoding import chunks, detect
+from gnothi.retrieval.ingest.encoding import chunks, decoded, detect
 from tests.messages import refused
 
 
@@ -55,6 +55,24 @@ def test_a_declared_encoding_that_cannot_be_meant_is_passed_over(file: Path, dec
 def test_latin_1_is_read_as_browsers_do(file: Path) -> None:
     file.write_bytes("café “quoted”".encode("cp1252"))
     assert detect(file, "ISO-8859-1").name == "cp1252"
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "text"),
+    [
+        ("gb2312", "gbk", "朱镕基"),
+        ("Shift_JIS", "cp932", "①㈱髙橋"),
+        ("x-sjis", "cp932", "①㈱髙橋"),
+        ("euc-kr", "cp949", "똠방각하"),
+        ("iso-8859-9", "cp1254", "“Işık” 5 €"),
+        ("windows-874", "cp874", "“ประภาคาร” …"),
+        ("iso-2022-jp", "iso-2022-jp", "灯台"),
+    ],
+)
+def test_a_declared_encoding_is_the_larger_one_that_browsers_read(file: Path, declared: str, written: str, text: str) -> None:
+    file.write_bytes(text.encode(written))
+    assert "".join(part for part, _ in chunks(file, detect(file, declared).name)) == text
+    assert decoded(text.encode(written), declared) == text
 
 
 JAPANESE = "灯台は海岸に立っていて、毎晩、番人が明かりをともします。東京は日本の首都であり、多くの人が住んでいます。"

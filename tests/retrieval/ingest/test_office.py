@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -12,12 +14,15 @@ from gnothi.retrieval.ingest.base import START
 from gnothi.retrieval.ingest.formats import reader
 from gnothi.types import Passage
 from tests.retrieval.ingest.office_files import (
+    A,
     a_shape,
     make_docx,
     make_epub,
     make_odf,
     make_pptx,
     make_xlsx,
+    make_zip,
+    relations,
     w_p,
     w_table,
     x_rows,
@@ -144,6 +149,29 @@ def test_pptx_slides_in_the_order_of_the_show(tmp_path: Path) -> None:
 # XLSX
 
 
+DIAGRAM = (
+    f"<dgm:dataModel xmlns:dgm='urn:dgm' {A}><a:p><a:r><a:t>Plan</a:t></a:r></a:p><a:p/><a:p><a:r><a:t>Do</a:t></a:r></a:p>"
+)
+
+
+@pytest.mark.parametrize(("kind", "of"), [("docx", "word/document.xml"), ("pptx", "ppt/slides/slide1.xml")])
+def test_the_texts_of_diagrams(tmp_path: Path, kind: str, of: str) -> None:
+    """Of SmartArt, in a part of its own."""
+    path = tmp_path / f"a.{kind}"
+    made = make_docx(path, w_p("Body")) if kind == "docx" else make_pptx(path, [a_shape("Body")])
+    with ZipFile(made) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    folder, _, name = of.rpartition("/")
+    parts[f"{folder}/_rels/{name}.rels"] = relations({"data1.xml": "diagramData"}).encode()
+    parts[f"{folder}/data1.xml"] = f"{DIAGRAM}</dgm:dataModel>".encode()
+    assert [one.text for one in passages(make_zip(path, parts))] == ["Body Plan Do"]
+
+
+def test_xlsx_numbers_have_the_digits_that_spreadsheets_show(tmp_path: Path) -> None:
+    path = make_xlsx(tmp_path / "a.xlsx", {"S": x_rows([["Name", "Mass"], ["Heron", 0.1 + 0.2], ["Swan", 12345678.9]])})
+    assert [one.text for one in passages(path)] == ["Name: Heron; Mass: 0.3", "Name: Swan; Mass: 12345678.9"]
+
+
 def test_xlsx_sheets_rows_and_numbers(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine")
     rows = x_rows([["Stations of the coast"], ["Station", "Height", "Built"], ["Orvel", 31.5, 1820], ["Tarn", 22.0, 1790]])
@@ -268,6 +296,51 @@ def test_mails_of_a_box(tmp_path: Path) -> None:
 def test_mail_of_html_alone(tmp_path: Path) -> None:
     (tmp_path / "a.eml").write_text("Subject: S\nContent-Type: text/html\n\n<p>Seen</p><p hidden>Unseen</p>")
     assert "".join(text for _, text in titled_texts(tmp_path / "a.eml")) == "Seen"
+
+
+def mail_of(kind: str, *parts: str) -> str:
+    inner = "".join(f"--b\n{part}\n" for part in parts)
+    return f"From: Dana <d@x.example>\nContent-Type: multipart/{kind}; boundary=b\n\n{inner}--b--\n"
+
+
+PLAIN, HTML, CALENDAR = (f"Content-Type: text/{kind}" for kind in ("plain", "html", "calendar"))
+
+
+@pytest.mark.parametrize(
+    ("mail", "text"),
+    [
+        (mail_of("alternative", f"{PLAIN}\n\n ", f"{HTML}\n\n<p>Only here</p>"), "Only here"),
+        (mail_of("alternative", f"{HTML}\n\n<p>Otherwise</p>", f"{PLAIN}\n\nPlain"), "Plain"),
+        (mail_of("mixed", f"{PLAIN}\n\nOne", "Content-Type: image/png\n\n", f"{HTML}\n\n<b>two</b>"), "One two"),
+        (mail_of("mixed", f"{CALENDAR}\n\nSUMMARY:Herons"), "SUMMARY:Herons"),
+        (mail_of("mixed", f"{PLAIN}\n\nOne", f"{PLAIN}; name=a.txt\n\nunread"), "One Attachments: a.txt"),
+        (mail_of("digest", "\nSubject: T\n\nInner"), "Inner"),
+        ("From: Dana <d@x.example>\nContent-Type: multipart/mixed\n\nNo parts", "No parts"),
+    ],
+)
+def test_all_texts_of_a_mail_are_read(tmp_path: Path, mail: str, text: str) -> None:
+    (tmp_path / "a.eml").write_text(mail)
+    found = passages(tmp_path / "a.eml")
+    assert " ".join(one.text for one in found) == f"From: Dana <d@x.example> {text}"
+    assert found[0].metadata["author"] == "Dana"
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoding"),
+    [("", "utf-8"), ("", "cp1252"), ("utf-8", "utf-8"), ("iso-8859-1", "cp1252"), ("no-such", "utf-8"), ("utf-16", "utf-16")],
+)
+def test_mail_of_undeclared_letters(tmp_path: Path, charset: str, encoding: str) -> None:
+    declared = f"; charset={charset}" if charset else ""
+    packed = "Content-Transfer-Encoding: base64\n" if encoding == "utf-16" else ""
+    head, body = f"Subject: Grüße\n{PLAIN}{declared}\n{packed}\n", "Die “Brücke” kostet 5 €.".encode(encoding)
+    (tmp_path / "a.eml").write_bytes(head.encode() + (b64encode(body) if packed else body))
+    assert titled_texts(tmp_path / "a.eml") == [("Grüße", "Die “Brücke” kostet 5 €.")]
+
+
+def test_mail_of_characters_beyond_the_declared_encoding(tmp_path: Path) -> None:
+    head = b"Subject: =?gb2312?B?" + b64encode("朱镕基".encode("gbk")) + b"?=\nContent-Type: text/plain; charset=gb2312\n\n"
+    (tmp_path / "a.eml").write_bytes(head + "朱镕基".encode("gbk"))
+    assert titled_texts(tmp_path / "a.eml") == [("朱镕基", "朱镕基")]
 
 
 # Notebooks, code, org, reStructuredText

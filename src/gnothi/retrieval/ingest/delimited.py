@@ -7,6 +7,7 @@ Separators are commas, semicolons, tabs or bars, found by the first rows; quoted
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -23,6 +24,7 @@ from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
 _SEPARATORS = ",;\t|"
 _SAMPLE = 20  # rows
 _LONGEST_RECORD = 1 << 20  # characters of a row over several lines; a quote that is open for longer is a stray one
+_EXCEL = re.compile(r"\"?sep=.\"?", re.IGNORECASE)  # a first line by which Excel is told the separator
 _CHECKED = 64 << 20  # bytes: a larger file is UTF-8 unless it has a mark
 
 Row = tuple[list[str], Line]
@@ -39,6 +41,9 @@ def read(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FO
         if detected.notice:
             yield Step(notice=detected.notice)
     sample = list(islice(_lines(path, START, encoding), _SAMPLE))
+    if not encoding and path.suffix.lower() != ".gz" and any("\r" in (line.text or "") for line in sample[:1]):
+        encoding = "utf-8"  # lines that end as on old Macintoshes, which only ``chunks`` knows
+        sample = list(islice(_lines(path, START, encoding), _SAMPLE))
     separator = _separator([line.text or "" for line in sample])
     head = next(_rows(iter(sample), separator, 0), None)
     if head is None:
@@ -80,6 +85,8 @@ def _firsts(path: Path, encoding: str, separator: str, columns: list[str]) -> It
 def _record(row: Row, columns: list[str], whole: bool) -> ReadRecord:
     fields, line = row
     problem = line.problem
+    while len(fields) > len(columns) and not fields[-1]:
+        fields.pop()  # spreadsheets keep empty columns
     if not problem and len(fields) != len(columns):
         problem = f"got {len(fields)} fields, expected {len(columns)} ({', '.join(columns)})"
     fields_by_name = {name: value for name, value in zip(columns, fields, strict=False) if name}
@@ -90,9 +97,11 @@ def _record(row: Row, columns: list[str], whole: bool) -> ReadRecord:
 
 
 def _lines(path: Path, start: Checkpoint, encoding: str) -> Iterator[Line]:
-    if not encoding:
-        yield from lines(path, start)
-        return
+    found = _decoded(path, encoding) if encoding else lines(path, start)
+    return (line for line in found if line.number > 1 or not _EXCEL.fullmatch(line.text or ""))
+
+
+def _decoded(path: Path, encoding: str) -> Iterator[Line]:
     held, number = "", 0
     for text, read in chunks(path, encoding):
         *whole, held = (held + text).split("\n")
@@ -154,7 +163,8 @@ def _separator(sample: list[str]) -> str:
     """The one by which most rows have the same number of fields, then the one with the most fields."""
 
     def even(separator: str) -> tuple[int, int]:
-        numbers = Counter(len(row) for row in csv.reader((f"{line}\n" for line in sample), delimiter=separator))
+        lines = (f"{line}\n".replace("\r", " ") for line in sample)
+        numbers = Counter(len(row) for row in csv.reader(lines, delimiter=separator))
         fields, rows = max(numbers.items(), key=lambda count: (count[0] > 1, count[1]), default=(1, 0))
         return (rows, fields) if fields > 1 else (0, 0)
 

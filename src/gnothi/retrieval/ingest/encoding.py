@@ -22,6 +22,12 @@ _MARKS = (
 _FALLBACK = "windows-1252"
 # For other letters than Latin ones: encodings of Latin letters are too much alike to tell them apart.
 _CANDIDATES = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
+# As browsers read them: what pages and mails in them hold is mostly of the larger ones, which have all of their characters.
+_LARGER = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932", "euc_kr": "cp949",
+}  # fmt: skip
+_BY_ESCAPES = ("iso2022", "hz")  # which are ASCII to look at
 _HIGH = re.compile(rb"[\x80-\xff]")
 _WORD = re.compile(rb"[\x80-\xff]{3,}")
 _ZEROS = re.compile(rb"\0.?\0", re.DOTALL)
@@ -63,6 +69,9 @@ def detect(path: Path, declared: str | None = None, sample: int | None = None) -
     for mark, name in _MARKS:
         if head.startswith(mark):
             return Encoding(name)
+    known = _known(declared) if declared else None
+    if known and known.startswith(_BY_ESCAPES):
+        return Encoding(known)
     if len(head) < _HEAD and _is_utf8(head):  # the whole file
         return Encoding("utf-8")
     if sample is not None and path.stat().st_size > sample:
@@ -70,7 +79,7 @@ def detect(path: Path, declared: str | None = None, sample: int | None = None) -
     broken, multibyte, where = _utf8_damage(path)
     if not broken:
         return Encoding("utf-8")
-    if declared and (known := _known(declared)):
+    if known:
         return Encoding(known)
     if multibyte > broken:
         return Encoding("utf-8", f"is not valid UTF-8: {broken} broken characters were replaced")
@@ -121,26 +130,48 @@ def _is_utf8(data: bytes) -> bool:
 def _known(declared: str) -> str | None:
     """The codec for a declared encoding. None for one that cannot be meant, as the declaration itself could be read as ASCII:
     UTF-16 without a mark, and codecs that only Python knows (rot13, hex, zlib, idna, UTF-7)."""
+    declared = declared.lower().removeprefix("x-").replace("windows-", "cp")
     try:
         if _ASCII.decode(declared, "replace") != _ASCII.decode("ascii"):
             return None
         name = codecs.lookup(declared).name
     except (LookupError, ValueError):
         return None
-    # As browsers read it: pages that say ISO 8859-1 have the quotation marks of windows-1252. UTF-8 was tried before.
-    return {"iso8859-1": "cp1252", "ascii": "cp1252", "utf-8": None, "utf-8-sig": None}.get(name, name)
+    # UTF-8 was tried before.
+    return None if name in ("utf-8", "utf-8-sig") else _LARGER.get(name, name)
+
+
+def larger(declared: str) -> str:
+    """The encoding to read what is declared to be in another one by; itself where it is known for no larger one."""
+    return _known(declared) or declared
+
+
+def decoded(data: bytes, declared: str = "") -> str:
+    """The text of a part of a file, by the same rules as ``detect`` has for a whole one."""
+    known = _known(declared) if declared else None
+    if known and known.startswith(_BY_ESCAPES):
+        return data.decode(known, "replace")
+    text = data.decode(errors="surrogateescape")
+    broken = sum("\udc80" <= letter <= "\udcff" for letter in text)
+    multibyte = len(text) - len(text.encode("ascii", "ignore")) - broken
+    if not broken or (not known and multibyte > broken):
+        return data.decode(errors="replace")
+    return data.decode(known or _guessed(data), "replace")
 
 
 def _guess(path: Path, where: int) -> str:
     """Windows-1252, unless the text from ``where`` on is clearly in one of the encodings for other letters."""
-    from charset_normalizer import from_bytes
-
     with path.open("rb") as file:
         file.seek(where)
         data = file.read(_CHUNK)
     # Whole lines: a character cut in two would rule its encoding out.
     lines = data.splitlines(keepends=True)[where > 0 : -1 if len(data) == _CHUNK else None]
-    sample = b"".join(line for line in lines if not line.isascii()) or data
+    return _guessed(b"".join(line for line in lines if not line.isascii()) or data)
+
+
+def _guessed(sample: bytes) -> str:
+    from charset_normalizer import from_bytes
+
     if 2 * sum(map(len, _WORD.findall(sample))) <= len(_HIGH.findall(sample)):
         return _FALLBACK  # single letters with accents, a sign here and there
     guesses = [(match.encoding, match.chaos, match.coherence) for match in from_bytes(sample, cp_isolation=_CANDIDATES)]

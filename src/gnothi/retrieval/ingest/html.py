@@ -113,7 +113,8 @@ class _Page:
     # What the parser calls.
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self._hidden or tag in _DROPPED or _hides(attributes):
+        folds = tag == "button" and self._capturing  # a heading that opens and closes its section
+        if self._hidden or (tag in _DROPPED and not folds) or _hides(attributes):
             self._hidden += 1
         elif tag in ("meta", "link"):
             self._note(attributes)

@@ -69,6 +69,13 @@ def properties(element: Element) -> dict[str, Element]:
     return {local(one): one for one in first} if first is not None and local(first).endswith("Pr") else {}
 
 
+def _diagrams(archive: Archive, part: str) -> Iterator[str]:
+    """The texts of SmartArt, which stand in parts of their own."""
+    for kind, name in archive.targets(part).values():
+        if kind == "diagramData" and name in archive and (text := _text(archive.tree(name))):
+            yield text + "\n\n"
+
+
 def number(text: str, otherwise: int) -> int:
     """A small whole number of an attribute."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else otherwise
@@ -105,7 +112,10 @@ def docx_blocks(path: Path) -> Iterator[Block]:
         notes: dict[str, dict[str, str]] = {
             kind: _notes(archive, parts[kind]) for kind in ("footnotes", "endnotes") if kind in parts
         }
-        yield from _Body(archive, styles, notes).blocks(main)
+        body = _Body(archive, styles, notes)
+        yield from body.blocks(main)
+        for text in _diagrams(archive, main):
+            yield body.outline.block(text, archive.share)
 
 
 @dataclass(slots=True)
@@ -121,7 +131,7 @@ class _Body:
         self._archive = archive
         self._styles = styles
         self._notes = notes
-        self._outline = outline(archive)
+        self.outline = outline(archive)
         self._tables: list[_Table] = []
         self._other = 0  # a second version of a drawing, for older programs
 
@@ -155,12 +165,12 @@ class _Body:
         level = number(attribute(formatting["outlineLvl"], "val"), 9) + 1 if "outlineLvl" in formatting else 10
         if match := _HEADING.fullmatch(style):
             level = int(match[1])
-        if style.lower() == "title" and not self._outline.document:
-            self._outline.document = " ".join(text.split())
+        if style.lower() == "title" and not self.outline.document:
+            self.outline.document = " ".join(text.split())
         elif text.strip() and level < 10:
-            yield from self._outline.enter(level, text)
+            yield from self.outline.enter(level, text)
         elif text.strip():
-            yield self._outline.block(f"{text}{notes}\n\n", self._archive.share)
+            yield self.outline.block(f"{text}{notes}\n\n", self._archive.share)
 
     def _notes_of(self, paragraph: Element) -> Iterator[str]:
         for reference in paragraph.iter("{*}footnoteReference", "{*}endnoteReference"):
@@ -183,14 +193,14 @@ class _Body:
             is_head = "tblHeader" in properties(element)
             row, top.row = [cell._replace(head=is_head) for cell in top.row], []
             if len(self._tables) == 1:
-                yield from self._outline.row_blocks(top.table, top.table.add(row), self._archive.share)
+                yield from self.outline.row_blocks(top.table, top.table.add(row), self._archive.share)
             else:  # a table in a cell is text of the cell
                 self._tables[-2].cell.append("; ".join(cell.text for cell in row if cell.text.strip()))
             forget(element)
         elif name == "tbl":
             self._tables.pop()
             if not self._tables:
-                yield from self._outline.row_blocks(top.table, top.table.end(), self._archive.share)
+                yield from self.outline.row_blocks(top.table, top.table.end(), self._archive.share)
 
 
 def _styles(archive: Archive, part: str | None) -> dict[str, str]:
@@ -267,6 +277,8 @@ def _slide(archive: Archive, part: str, outline: Outline, place: int) -> Iterato
             yield from outline.table(map(_row, shape.iter("{*}tr")), Table(heads), archive.share, where)
         elif kind not in _NO_TEXT and (kind not in _TITLES or not title) and (text := _text(shape)):
             yield outline.block(text + "\n\n", archive.share, places=where)
+    for text in _diagrams(archive, part):
+        yield outline.block(text, archive.share, places=where)
     for relation, notes in archive.targets(part).values():
         if relation == "notesSlide" and notes in archive:
             for shape in archive.tree(notes).iter("{*}sp"):

@@ -187,7 +187,7 @@ class Table:
         for row in rows[1:]:
             for cell in _filled(row) if row != rows[0] else ():  # the heads again, as on each page
                 below.setdefault(cell.column, []).append(cell.text)
-        if len(names) * 2 < self._width or len(set(names)) < len(names) or not _all_names(rows[0]):
+        if len(names) * 2 < self._width or not _all_names(rows[0]):
             return False
         if any(cell.text in below.get(cell.column, ()) for cell in rows[0] if cell.text):
             return False
@@ -196,7 +196,10 @@ class Table:
             if _YEAR.fullmatch(cell.text) and sum(map(bool, map(_YEAR.fullmatch, values))) * 2 > len(values):
                 return False
         sure = any(_differs(cell, below.get(cell.column, [])) for cell in _filled(rows[0]))
-        self.unsure = not sure
+        twice = len(set(names)) < len(names)
+        if twice and not (sure and self._spreadsheet):
+            return False
+        self.unsure = not sure or twice
         return sure or self._spreadsheet or self._width > 2
 
     def _joined(self, rows: list[_Row]) -> list[str]:
