@@ -105,6 +105,12 @@ def test_a_change_of_one_of_two_that_share_weights_stays_apart(tied: Path, tmp_p
     torch.testing.assert_close(logits(model), logits(adapted), atol=1e-4, rtol=1e-4)
 
 
+def test_one_that_works_only_behind_certain_tokens(base: Path, tmp_path: Path) -> None:
+    adapt(base, tmp_path, LoraConfig(**LORA, target_modules=["q_proj"], alora_invocation_tokens=[30, 40]))
+    with refused(ModelUnavailable):
+        load(str(tmp_path), "tiny", AS_IT_IS)
+
+
 def test_tokens_that_were_added(base: Path, tmp_path: Path) -> None:
     adapted = adapt(base, tmp_path, change=lambda model: model.resize_token_embeddings(70))
     tokenizer = build_tokenizer()

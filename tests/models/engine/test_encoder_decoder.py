@@ -13,6 +13,7 @@ import pytest_asyncio
 pytest.importorskip("torch")
 
 import torch
+from transformers import SwitchTransformersConfig, SwitchTransformersForConditionalGeneration
 
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
@@ -58,6 +59,21 @@ async def test_greedy_equals_the_librarys_own(pair: tuple[Any, LanguageModel]) -
         assert plain[begun : begun + len(said)] == said
         distinct |= set(said)
     assert len(distinct) > 3
+
+
+async def test_a_decoder_that_asks_the_encoder_for_more_than_states() -> None:
+    """Experts, that is: which of them each token went to."""
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2, "num_experts": 2}
+    config = SwitchTransformersConfig(vocab_size=64, **sizes, pad_token_id=0, eos_token_id=3, decoder_start_token_id=0)
+    made = SwitchTransformersForConditionalGeneration(config).eval()
+    model = Batched(TransformersBackend(made, build_closing_tokenizer(), Plain(), name="tiny", settings=ModelSettings()))
+    (scored,) = await model.score(PROMPTS[0], ["w1 w2"])
+    ids, reply = encoded(Plain().render(PROMPTS[0])), encoded("w1 w2")[0, :-1].tolist()
+    with torch.inference_mode():
+        read = made(input_ids=ids, decoder_input_ids=torch.tensor([[0, *reply]])).logits[0].log_softmax(dim=-1)
+    assert scored.logprobs == pytest.approx([read[at, token].item() for at, token in enumerate(reply)], abs=1e-4)
+    await model.aclose()
 
 
 async def test_scores_and_logprobs_equal_a_full_pass_in_any_company(pair: tuple[Any, LanguageModel]) -> None:

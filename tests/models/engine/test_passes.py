@@ -8,12 +8,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gnothi.errors import ModelUnavailable, PromptTooLong  # noqa: E402
+from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
+
+from gnothi.errors import ModelUnavailable, PromptTooLong, UsageError  # noqa: E402
 from gnothi.models import transformers  # noqa: E402
 from gnothi.models.batched import Attend, Batched, Request, Result, Score  # noqa: E402
 from gnothi.models.engine.passes import attend  # noqa: E402
+from gnothi.models.engine.text import Detokenizer  # noqa: E402
 from gnothi.models.wrappers import Traced  # noqa: E402
 from gnothi.types import Attended, ContinuationScore, Decoding, Prompt, Task  # noqa: E402
+from tests.messages import refused  # noqa: E402
 from tests.models.tiny import ARCHITECTURES, backend_of, build_model, build_tokenizer  # noqa: E402
 
 PROMPT = Prompt(Task("reason"), "where is the w1 of w2 ?")
@@ -60,6 +64,16 @@ async def test_what_is_refused() -> None:
     with pytest.raises(PromptTooLong):
         await model.attend(PROMPT, "w1 " * 300)
     await model.aclose()
+
+
+@pytest.mark.parametrize("kind", ["mamba", "rwkv"])
+def test_a_model_without_attention(kind: str) -> None:
+    """What they return in place of it, nothing or states, is none."""
+    sizes = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "attention_hidden_size": 16}
+    config = AutoConfig.for_model(kind, **{key: sizes[key] for key in sizes if kind == "rwkv" or "attention" not in key})
+    model = AutoModelForCausalLM.from_config(config).eval()
+    with refused(UsageError):
+        attend(model, Detokenizer(build_tokenizer()), [2, 20, 21], [22, 23])
 
 
 @pytest.mark.parametrize(

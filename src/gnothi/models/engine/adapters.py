@@ -50,6 +50,11 @@ def applied(model: Any, folder: Path, name: str) -> Any:
             f"cannot load model {name!r}: got an adapter of the kind {config.peft_type.value}, which puts tokens of its own "
             "before every text. Expected one that changes a model's weights, as LoRA does."
         )
+    if getattr(config, "alora_invocation_tokens", None):
+        raise ModelUnavailable(
+            f"cannot load model {name!r}: got an adapter that changes the model only behind certain tokens of a text (an "
+            "activated LoRA). Expected one that changes it for whole texts, as LoRA without alora_invocation_tokens does."
+        )
     _make_room(model, load_peft_weights(str(folder), device="cpu"), name)
     config.inference_mode = True
     with warnings.catch_warnings():
@@ -93,8 +98,8 @@ def _make_room(model: Any, weights: dict[str, Tensor], name: str) -> None:
 
 
 def _merged(changed: Any) -> Any:
-    """Apart where weights are quantised, which would round the change away, or where parts share weights and the change is of
-    one of them alone."""
+    """Apart where weights are quantised, which would round the change away, or where parts share weights and the change is
+    of one of them alone."""
     if getattr(changed.get_base_model(), "is_quantized", False):
         return changed.get_base_model()
     reference = ReferenceLogits(changed.get_base_model())

@@ -40,6 +40,7 @@ class EncoderDecoder(InStep):
         self._model, self._device, self._pad = network.model, network.device, pad
         self._start, self._closing = list(start), list(closing)
         self._running: tuple[_Read, Any] | None = None
+        self._kind: Any = None  # of what the encoder returns: a decoder may ask for more of it than states
 
     @property
     def cached_tokens(self) -> int:
@@ -85,15 +86,14 @@ class EncoderDecoder(InStep):
         width = max(map(len, closed))
         tokens = torch.tensor([[*row, *[self._pad] * (width - len(row))] for row in closed], device=self._device)
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in closed], device=self._device)
-        states = self._model.get_encoder()(input_ids=tokens, attention_mask=mask).last_hidden_state
-        return _Read(states, mask)
+        encoded = self._model.get_encoder()(input_ids=tokens, attention_mask=mask)
+        self._kind = type(encoded)
+        return _Read(encoded.last_hidden_state, mask)
 
     def _decode(self, read: _Read, tokens: Tensor, cache: Any = None) -> Tensor:
         """Logits (rows, tokens, vocabulary) after each of ``tokens`` (rows, tokens); ``cache`` grows by them."""
-        from transformers.modeling_outputs import BaseModelOutput
-
         arguments = {} if cache is None else {str(self._network.cache_name): cache}
-        encoded = BaseModelOutput(last_hidden_state=read.states)
+        encoded = self._kind(last_hidden_state=read.states)
         logits: Tensor = self._model(
             encoder_outputs=encoded,
             attention_mask=read.mask,

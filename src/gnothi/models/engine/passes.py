@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gnothi.errors import UsageError
 from gnothi.libraries import cache_argument
 from gnothi.models.engine.frequencies import Frequencies
 from gnothi.models.engine.path import PrefillSteps
@@ -172,8 +173,8 @@ def by_length(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
 
 def attend(model: Any, detokenizer: Detokenizer, prompt: Sequence[int], continuation: Sequence[int]) -> Attended:
-    """Where a model looks: its last layer, heads averaged, over the tokens of a prompt and of what follows it (at least one).
-    Raises ModelUnavailable where its probabilities are no numbers.
+    """Where a model looks: its last layer of attention, heads averaged, over the tokens of a prompt and of what follows it (at
+    least one). Raises UsageError where it has no such layer, ModelUnavailable where its probabilities are no numbers.
 
     A pass with the library's eager attention, whose weights the faster ones never compute."""
     ids = [*prompt, *continuation]
@@ -183,7 +184,14 @@ def attend(model: Any, detokenizer: Detokenizer, prompt: Sequence[int], continua
         read = model(input_ids=torch.tensor([ids], device=model.device), use_cache=False, output_attentions=True)
     finally:
         model.set_attn_implementation(usual)
-    attention = read.attentions[-1][0].float().mean(dim=0)[len(prompt) :]
+    # Layers without attention put out nothing, or a state of another shape in its place.
+    weights = [one for one in getattr(read, "attentions", None) or () if one is not None and one.shape[2:] == 2 * (len(ids),)]
+    if not weights:
+        raise UsageError(
+            f"attentions: no layer of a {type(model).__name__} says how much a token looks at each token before it; use a "
+            "method without attentions, or a model whose layers attend to tokens."
+        )
+    attention = weights[-1][0].float().mean(dim=0)[len(prompt) :]
     logprobs = read.logits[0, len(prompt) - 1 : -1].float().log_softmax(dim=-1)
     if bool(logprobs.isnan().any()):
         raise not_finite()
