@@ -71,5 +71,5 @@ def _text(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(" ", "minutes").removesuffix(" 00:00")
     if isinstance(value, float):  # in so many digits as spreadsheets show: 0.1 + 0.2 is 0.3
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.15g}"
+        return str(int(value)) if value.is_integer() and abs(value) < 1e16 else f"{value:.15g}"
     return value.isoformat() if isinstance(value, date) else str(value)
