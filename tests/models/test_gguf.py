@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, GenerationConfig
 
 from gnothi.errors import MissingDependency, ModelUnavailable
 from gnothi.models import ModelSettings, check_model, gguf, load_model
@@ -70,6 +70,12 @@ def test_what_is_kept_is_the_model_of_the_file(written: tuple[Path, Any], kept: 
     ids = torch.tensor([[2, 7, 11, 13, 20]])
     with torch.inference_mode():
         torch.testing.assert_close(loaded(ids).logits, model(ids).logits, rtol=0, atol=1e-5)
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_reply_also_ends_where_a_turn_does(file: Path) -> None:
+    settings: Any = GenerationConfig.from_pretrained(gguf.unpacked(file, "tiny"))
+    assert settings.eos_token_id == [3, tiny_gguf.TURN_END]
 
 
 async def test_it_is_loaded_by_its_file_or_its_folder_with_its_chat_template(file: Path, kept: Path) -> None:

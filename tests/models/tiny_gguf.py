@@ -11,6 +11,7 @@ from gguf import GGUFWriter
 from benchmarks._llama import describe, tensors
 from tests.models.tiny import build_model
 
+TURN_END = 56
 TEMPLATE = "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}{% endfor %}"
 
 
@@ -28,6 +29,7 @@ def write(path: Path, architecture: str = "llama") -> Any:
     writer.add_token_merges(["a b", "a b"])  # earlier versions of transformers take one alone for a text
     writer.add_bos_token_id(2)
     writer.add_eos_token_id(3)
+    writer.add_eot_token_id(TURN_END)
     writer.add_chat_template(TEMPLATE)
     for name, values in tensors(model):
         writer.add_tensor(name, values.contiguous().numpy())

@@ -17,10 +17,13 @@ from gnothi.models.store import FOLDER_VARIABLE, folder
 from gnothi.weights import file_digest
 
 MODELS = "models"
-NAME = "whole.txt"
-"""Holds the name of the file that a kept folder was made of, nothing of it missing or left over."""
+NAME = "whole-2.txt"
+"""Holds the name of the file that a kept folder was made of, nothing of it missing or left over; another one since folders
+hold more."""
 _MAGIC = b"GGUF"
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+_ENDS = ("eos", "eot", "eom")
+"""What ends a text, a turn of a conversation, and a message of one: transformers reads the first alone."""
 _LARGE = 2 * 10**9
 """Bytes of a file from which on weights are kept in 16 bits: in 32 they would fit few disks and memories."""
 _EXPECTED = "Expected a whole GGUF file of a language model, or a folder that holds one."
@@ -121,6 +124,7 @@ def _convert(file: Path, name: str, out: Path) -> None:
             f"cannot load model {name!r}: {file.name} takes {_size(needed)} when it is unpacked, and {out.parent} has "
             f"{_size(free)} free. Name a folder with more room with the environment variable {FOLDER_VARIABLE}."
         )
+    model.generation_config.eos_token_id = _ends(file) or model.generation_config.eos_token_id
     log.info("writing what %s holds to %s (%s) ...", file.name, out.parent, _size(needed))
     try:
         with contextlib.redirect_stderr(_Bars(f"writing {_size(needed)}")):
@@ -128,6 +132,13 @@ def _convert(file: Path, name: str, out: Path) -> None:
     except SafetensorError as error:  # a full disk, say
         raise OSError(str(error)) from error
     tokenizer.save_pretrained(out)
+
+
+def _ends(file: Path) -> list[int]:
+    from gguf import GGUFReader
+
+    fields = (GGUFReader(file).get_field(f"tokenizer.ggml.{end}_token_id") for end in _ENDS)
+    return list(dict.fromkeys(int(field.contents()) for field in fields if field is not None))
 
 
 class _Bars(io.StringIO):

@@ -428,7 +428,9 @@ def _seq2seq(network: Network, wanted: Attention, tokenizer: Any) -> DecodePath:
     if wanted != "auto":
         raise InvalidSetting(f"setting 'model.attention': got {wanted!r} for a sequence-to-sequence model, expected 'auto'.")
     start, closing = starting_tokens(network.model), closing_tokens(tokenizer)
-    return EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing)
+    path = EncoderDecoder(network, tokenizer.pad_token_id or 0, start, closing)
+    path.check()
+    return path
 
 
 def _piece(model: Any) -> int:

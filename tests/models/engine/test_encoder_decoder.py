@@ -13,10 +13,15 @@ import pytest_asyncio
 pytest.importorskip("torch")
 
 import torch
-from transformers import SwitchTransformersConfig, SwitchTransformersForConditionalGeneration
+from transformers import (
+    ProphetNetConfig,
+    ProphetNetForConditionalGeneration,
+    SwitchTransformersConfig,
+    SwitchTransformersForConditionalGeneration,
+)
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidSetting, PromptTooLong, UsageError
+from gnothi.errors import InvalidSetting, ModelUnavailable, PromptTooLong, UsageError
 from gnothi.models import ModelSettings, load_model
 from gnothi.models.batched import Batched
 from gnothi.models.rendering import Plain
@@ -74,6 +79,16 @@ async def test_a_decoder_that_asks_the_encoder_for_more_than_states() -> None:
         read = made(input_ids=ids, decoder_input_ids=torch.tensor([[0, *reply]])).logits[0].log_softmax(dim=-1)
     assert scored.logprobs == pytest.approx([read[at, token].item() for at, token in enumerate(reply)], abs=1e-4)
     await model.aclose()
+
+
+def test_a_model_whose_steps_say_something_else_than_whole_passes_is_refused() -> None:
+    torch.manual_seed(0)
+    heads = {f"num_{part}_attention_heads": 2 for part in ("encoder", "decoder")}
+    sizes = {"hidden_size": 32, "num_encoder_layers": 2, "num_decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+    config = ProphetNetConfig(vocab_size=64, **sizes, **heads, pad_token_id=0, eos_token_id=3, decoder_start_token_id=2)
+    made = ProphetNetForConditionalGeneration(config).eval()
+    with refused(ModelUnavailable):
+        TransformersBackend(made, build_closing_tokenizer(), Plain(), name="tiny", settings=ModelSettings())
 
 
 async def test_scores_and_logprobs_equal_a_full_pass_in_any_company(pair: tuple[Any, LanguageModel]) -> None:

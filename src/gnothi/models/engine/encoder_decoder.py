@@ -1,6 +1,6 @@
 """The decode path of sequence-to-sequence models (T5 and its kind): the encoder reads the prompt, the decoder replies.
 
-Prompts of a batch are padded on the right.
+Prompts of a batch are padded on the right. When a model is opened, its steps are compared with plain passes of the library.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gnothi.errors import UsageError
+from gnothi.errors import ModelUnavailable, UsageError
+from gnothi.models.engine.compared import close, texts_for
 from gnothi.models.engine.passes import Network, by_length
-from gnothi.models.engine.path import InStep, PrefillSteps
+from gnothi.models.engine.path import InStep, PrefillSteps, run_to_end
 from gnothi.models.engine.states import Captured
+from gnothi.models.engine.trial import is_single
 
 
 @dataclass(slots=True)
@@ -77,6 +79,36 @@ class EncoderDecoder(InStep):
     def ends(self, prompts: Sequence[tuple[int, ...]], tokens: int) -> Iterator[tuple[list[int], Captured]]:  # noqa: ARG002
         """No states: nobody may ask for them."""
         raise UsageError("hidden states: a sequence-to-sequence model offers none; use a signal that needs only text.")
+
+    def check(self) -> None:
+        """Two prompts side by side, and replies of several tokens, step by step and at once: as plain passes over each alone.
+
+        Raises ModelUnavailable where the library itself says one thing of a whole text and another of its beginning."""
+        texts = texts_for(self._model.config, int(self._model.get_input_embeddings().weight.shape[0]))
+        reply, read_before = list(texts.long[: texts.following]), self._network.read_tokens
+        with torch.inference_mode():
+            plain = [self._plain([*prompt, *self._closing], reply) for prompt in texts.prompts]
+            steps = [run_to_end(self.admit(texts.prompts))[0]]
+            steps += [self.step(torch.tensor([token] * 2, device=self._device))[0] for token in reply]
+            after = self.following(self._encode(texts.prompts), [reply] * 2)
+        self._running, self._network.read_tokens = None, read_before
+        single = is_single(self._model)
+        for place, expected in enumerate(plain):
+            stepwise = torch.stack([logits[place] for logits in steps])
+            if not (close(stepwise, expected, single) and close(after[place], expected[1:], single)):
+                raise ModelUnavailable(
+                    f"the {type(self._model).__name__} cannot be used: got other probabilities for a reply token by token than "
+                    "for the whole reply. Expected a model of which transformers computes both alike, such as T5 or BART."
+                )
+
+    def _plain(self, prompt: Sequence[int], reply: Sequence[int]) -> Tensor:
+        """Logits (1 + tokens, vocabulary) of one text alone, without a cache."""
+        tokens = torch.tensor([[*self._start, *reply]], device=self._device)
+        read = torch.tensor([prompt], device=self._device)
+        logits: Tensor = self._model(
+            input_ids=read, attention_mask=torch.ones_like(read), decoder_input_ids=tokens, use_cache=False
+        ).logits
+        return logits[0, len(self._start) - 1 :]
 
     # --- passes --------------------------------------------------------------------------------------------------------
 
