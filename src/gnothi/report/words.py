@@ -36,14 +36,14 @@ VERDICTS = {
     "copies": "it copies a worked example, so the question is asked for a short answer instead of",
 }
 STAGES = {
-    "answered": "answered, and read",
-    "answered_without": "answered without having read it",
-    "answered_untold": "answered; whether it was read cannot be told",
-    "misread": "read, and answered wrong",
-    "unread": "found, and not read",
+    "answered": "right, after reading it",
+    "answered_without": "right, without reading it",
+    "answered_untold": "right; unknown whether read",
+    "misread": "read, but answered wrongly",
+    "unread": "found, but not read",
     "not_found": "not found",
     "not_searched": "not searched for",
-    "untold": "wrong; whether it was found cannot be told",
+    "untold": "wrong; unknown whether found",
 }
 """How far an answer came (``runs.answer_stages``)."""
 _CHOSEN = {"retrieve": "retrieve", "trust": "trust memory"}

@@ -67,7 +67,7 @@ def test_signals_side_by_side_and_what_was_left_out() -> None:
     text = shown([row("panel", n, right=n % 2 == 0, signals=gauges) for n in range(40)])
     assert max(len(line) for line in text.splitlines()) <= 80
     flat = " ".join(text.split())
-    assert "which of panel's own answers are wrong (20 of 40; 95% intervals)" in flat
+    assert "separates panel's right and wrong answers (20 of 40 are wrong; 95% intervals)" in flat
     assert "gram.residual .500" in flat
     assert "left out, because the model or a resource lacks what they need: " in flat
     assert "gram (hidden_states)" in flat

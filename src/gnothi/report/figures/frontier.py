@@ -83,9 +83,9 @@ def picture(section: str, gates: Gates, points: Sequence[MethodPoint], styles: S
     )
     return Picture(
         "Accuracy against retrieval rate",
-        f"Further up is better, further left is cheaper. Lines: {gates.names['never']} below a threshold of the signal and "
-        f"{gates.names['always']} above it, for every threshold. Crosses: a threshold chosen on other questions than it "
-        "is judged on. Points: the methods as they ran, which may do more than choose between these two.",
+        f"Further up is better, further left is cheaper. Lines: at each threshold, the answer of {gates.names['never']} where "
+        f"the score is below it, else that of {gates.names['always']}. Crosses: a threshold that was chosen on other "
+        "questions. Points: the methods as they ran; these may do more than choose between the two answers.",
         svg,
         ("signal or method", "AUROC", "at 10% retrieval", "25%", "50%", "75%", "90%"),
         rows,

@@ -89,7 +89,7 @@ def reached(section: str, methods: Sequence[Method]) -> Picture | None:
     height = max(1.6, 0.75 + 0.3 * len(stages))
     return Picture(
         "Where answers are lost",
-        "By the search, which did not find the answer, or by the reader, which had it before it.",
+        "The search did not find the answer, or the model read it and answered wrongly.",
         draw(f"{section}-reached", f"How far answers came. {summary}", paint, len(present), 1, height),
         ("method", *(STAGES[stage] for stage in present)),
         rows,

@@ -106,7 +106,7 @@ def reliability(section: str, curves: Sequence[Reliability], styles: Styles) -> 
     summary = ", ".join(f"{one.method}: calibration error {share(one.ece)}" for one in curves)
     return Picture(
         "Calibration",
-        "Gate scores as probabilities that the closed-book answer is wrong (isotonic regression, fitted on the other "
+        "Gate scores as probabilities that the answer from memory is wrong (isotonic regression, fitted on the other "
         "folds) against how often it was. Dots on the line are right; large dots hold many questions.",
         draw(f"{section}-calibration", f"Reliability of {summary}", paint, len(curves)),
         ("method", "predicted", "observed", "questions"),

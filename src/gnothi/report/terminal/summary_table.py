@@ -54,8 +54,8 @@ def _reached(console: Console, methods: Sequence[Method]) -> None:
     by_method = {one.method: one.reached for one in methods if one.reached and one.reached.n}
     if by_method and any(one.retrieval_rate for one in methods):
         caption = (
-            "where answers were lost: shares of the n questions of which it can be told, then how many were misread (read, but "
-            "wrong), unread (found, not read), not found, or right without"
+            "where answers were lost: shares of the n questions for which this is known; then numbers of questions: misread "
+            "(read, but answered wrongly), unread (found, but not read), not found, right without reading it"
         )
         paragraph(console, caption)
         tables.reached(by_method).show(console)
@@ -66,8 +66,8 @@ def _signals(console: Console, panel: SideBySide) -> None:
     method = panel.method
     paragraph(
         console,
-        f"signals measured by {method}: AUROC: which of {method}'s own answers are wrong ({panel.wrong} of {panel.n}; 95% "
-        "intervals); calls, and tokens read and written: what the signal would take alone, beyond the answer",
+        f"signals measured by {method}. AUROC: how well each separates {method}'s right and wrong answers ({panel.wrong} of "
+        f"{panel.n} are wrong; 95% intervals). Calls, tokens read and written: what the signal alone adds to the answer",
     )
     tables.side_by_side(panel).show(console)
     if panel.left_out:
