@@ -262,7 +262,7 @@ def test_a_gate_is_learnt_and_says_what_it_looks_at(
     shown = page.read_text("utf-8")
     assert "Why it searched: one question" in shown
     assert shown.count("<figure>") == 2  # a step each
-    assert "It takes: evidence" in shown
+    assert "Answer taken: evidence" in shown
 
 
 def test_a_learnt_gate_as_json(gnothi_json: Json, recorded: str) -> None:

@@ -143,7 +143,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(serve: Any, gnothi: Run
     assert (code, out) == (1, "")
     kept = len(read_rows(tmp_path / "run"))
     assert 0 < kept < 12
-    assert "the budget is spent: " in err
+    assert "the budget does not cover the next request: " in err
     assert f"Allow more with --max-tokens. {kept} of 12 answers are kept in {tmp_path / 'run'}" in err
     assert sum(read + written for read, written in server.api.charged) <= 700
     assert not any(row.failed for row in read_rows(tmp_path / "run"))
@@ -161,7 +161,7 @@ def test_limits_that_mean_nothing(serve: Any, gnothi: Run, tmp_path: Path) -> No
     complained(gnothi("ask", "Who directed The Hollow Letter?", "--max-tokens", "100"))
     code, out, err = gnothi("ask", "Who directed The Hollow Letter?", *MODEL, "--method", "direct", "--max-tokens", "10")
     assert (code, out) == (1, "")
-    assert "the budget is spent: 0 of 10 tokens" in err
+    assert "the budget does not cover the next request: 0 of 10 tokens" in err
 
 
 def test_ask(serve: Any, gnothi: Run, gnothi_json: Json) -> None:
@@ -226,7 +226,7 @@ def test_judges_behind_an_api_are_charged_kept_and_limited(serve: Any, gnothi: R
     assert (len(kept), all(kept)) == (len(there), True)
     assert again["answer"] == found["answer"]
     code, out, err = gnothi(*arguments, "--no-cache", "--max-tokens", "10")
-    assert (code, "the budget is spent: 0 of 10 tokens" in err) == (1, True)
+    assert (code, "the budget does not cover the next request: 0 of 10 tokens" in err) == (1, True)
     run = ("eval", "lab:two_hop", *KEQA, "--limit", "1", "--out", str(tmp_path / "run"))
     code, out, _ = gnothi(*run, "--max-cost", "5", "--set", "model.price_in=1", "--set", "model.price_out=2")
     assert code == 0
@@ -243,7 +243,7 @@ def test_a_utility_reference_by_a_model_behind_an_api(serve: Any, gnothi: Run, t
     arguments = ("train", "utility-reference", "lab-train", *MODEL, "--set", "model.renderer=tagged", "--limit", "3")
     code, out, err = gnothi(*arguments, "--out", str(tmp_path / "out"), "--concurrency", "2", "--max-tokens", "400")
     assert (code, out) == (1, "")
-    assert "the budget is spent: " in err
+    assert "the budget does not cover the next request: " in err
     assert f"What is finished is kept in {tmp_path / 'out'}" in err
     code, out, _ = gnothi(*arguments, "--out", str(tmp_path / "out"))
     assert code == 0

@@ -277,7 +277,7 @@ def test_what_was_reproduced_and_what_not(knowing: Scripted, data: Path, tmp_pat
     said = conclusion(found)
     assert said.startswith("Reproduced: 1 row of table 6, on questions: 5 of NaturalQuestions, open. Not reproduced: 2Wiki")
     assert "the model is some/model in place of meta-llama/Llama-3.1-8B-Instruct" in said
-    assert "some parts are ours (docs/papers/seakr.md lists them)" in said
+    assert "some parts are ours (listed in the documentation under papers/seakr)" in said
     assert "of 2 figures" in said
     assert document(found)["expected"] == pytest.approx(2 * reach(widening(5, 500, 3610)))
 

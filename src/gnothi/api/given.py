@@ -113,10 +113,10 @@ def as_data(source: Any) -> Any:
     return as_spec(source)
 
 
-def refuse_running_loop(called: str, instead: str) -> None:
+def refuse_running_loop(called: str, instead: str, how: str = "await") -> None:
     """Raise UsageError where a synchronous call would block the event loop that it is made in."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise UsageError(f"{called} was called inside a running event loop, which it would block. Use `await {instead}` there.")
+    raise UsageError(f"{called} was called inside a running event loop, which it would block. Use `{how} {instead}` there.")

@@ -95,7 +95,7 @@ class Rag:
     def stream(self, question: str | Question, choices: Sequence[str] = ()) -> Iterator[Event | Result]:
         """Every event as it happens (``gnothi.events``), and the ``Result`` last. Leaving early stops the work."""
         asked = self._ready(question, choices)
-        refuse_running_loop("stream()", "rag.astream(question), with `async for`")
+        refuse_running_loop("stream()", "rag.astream(question)", "async for event in")
         return self._stream(asked)
 
     def _stream(self, asked: Question) -> Iterator[Event | Result]:

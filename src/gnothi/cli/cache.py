@@ -17,7 +17,8 @@ from gnothi.report.terminal import console as terminal
 @click.option("--clear", is_flag=True, help="Delete everything in the cache.")
 @options.json
 def cache(clear: bool, as_json: bool) -> None:
-    """Show what is cached, with folders and sizes: replies of models, tests of servers, models unpacked from GGUF files.
+    """Show what is cached, with folders and sizes: replies of models, results of short tests of servers, models
+    unpacked from GGUF files.
 
     \b
     gnothi cache

@@ -61,19 +61,22 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     "--target-error",
     type=options.PROBABILITY,
     metavar="R",
-    help="Guarantee that at most this share of the answers given without a search is wrong (with --learn: of all answers).",
+    help="Guarantee that at most this share of the answers given without a search is wrong (with --learn and --out: of all "
+    "answers).",
 )
 @click.option(
     "--target-harm",
     type=options.PROBABILITY,
     metavar="R",
-    help="With --learn: guarantee that at most this share of answers from evidence is wrong although memory was right.",
+    help="With --learn and --out: guarantee that at most this share of answers from evidence is wrong although memory was "
+    "right.",
 )
 @click.option(
     "--epsilon",
     type=options.PROBABILITY,
     default=0.1,
     show_default=True,
+    metavar="P",
     help="Highest probability that the guarantee fails.",
 )
 @click.option(
@@ -99,10 +102,18 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     is_flag=True,
     help="Also choose a rule for when to stop drawing samples; calibration then draws twice as many.",
 )
-@click.option("--signal", metavar="NAME", help="The signal, if a run or a file has several.")
+@click.option(
+    "--signal",
+    metavar="NAME",
+    help="The signal, if a run, a file or the method panel has several. [default: the most useful; required with "
+    "--target-error]",
+)
 @options.file("--feedback", "Use user feedback kept by `gnothi serve`, in place of a data set. Needs --target-error.")
 @click.option(
-    "--metric", metavar="NAME", help="Metric that says when an answer is right. [default: em; contained for recorded outcomes]"
+    "--metric",
+    metavar="NAME",
+    help="Metric that says when an answer is right: em, f1, accuracy or, for a file of outcomes, contained. [default: em; for "
+    "such a file contained]",
 )
 @click.option("--never", metavar="NAME", help="In a run or a file of outcomes: the answers that stand for never searching.")
 @click.option("--always", metavar="NAME", help="In a run or a file of outcomes: the answers that stand for always searching.")
@@ -110,7 +121,7 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
     "--surer",
     multiple=True,
     metavar="SIGNAL",
-    help="A recorded signal that rises with certainty (repeat). [known: energy_score]",
+    help="With --replay, --learn: a recorded signal that rises with certainty (repeat). [known: energy_score]",
 )
 @click.option(
     "--threshold",
@@ -130,7 +141,7 @@ _JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answer
 )
 @options.sources(options.model, options.index, options.graph)
 @options.asking
-@options.file("--plot", "Draw the reliability diagram; with --replay the frontiers (PNG, SVG, PDF).")
+@options.file("--plot", "Draw the reliability diagram; with --replay the frontiers, with --learn the weights (PNG, SVG, PDF).")
 @options.file("--html", "With --replay, --learn: write one self-contained page.")
 @click.option(
     "--csv",
@@ -201,6 +212,7 @@ def calibrate(
 
     --learn learns a gate from all signals and texts. It shows what the gate is worth on new questions, its weights, and why it
     searched for one question. With --out, the gate is learnt from runs of the method cascade without a gate, and written.
+    --always, --surer, --judge, --plot and --html are then refused.
 
     Exit code 1: some questions failed; threshold and guarantee come from the others. Exit code 2: nothing can be chosen or
     guaranteed, and nothing is written.
@@ -283,10 +295,14 @@ def _mode(typed: Mapping[str, str], replaying: bool, learning: bool) -> str:
     for name, flag in typed.items():
         known = _MODES[mode]
         if name in of_others if known is None else name not in known:
-            beside = "" if name == "out" else " --out"
             modes = [other for other, names in _MODES.items() if names and name in names]
-            fits = [f"--{other.replace(' with --out', beside)}" for other in modes]
-            instead = f"Use it with {' or '.join(fits)}." if fits else f"Leave it out, or leave out --{mode.partition(' ')[0]}."
+            beside = "" if name == "out" or "learn" in modes else " --out"
+            alone = " without --out" if mode == "learn with --out" else ""
+            fits = dict.fromkeys(
+                f"--{other.replace(' with --out', beside)}" + (alone if other == "learn" else "") for other in modes
+            )
+            instead = f"Use it with {' or with '.join(fits)}" if fits else "Leave it out"
+            instead += "." if name in of_others else f", or leave out --{mode.partition(' ')[0]}."
             got = "without --replay or --learn" if mode == "choose" else f"with --{mode.replace(' with', '')}"
             raise InvalidSetting(f"{flag}: got it {got}, where it has no use. {instead}")
     return mode

@@ -53,7 +53,9 @@ for one in (contents.info, contents.delete):
     metavar="PATH|KIND:NAME",
     help="The index, new or existing: a folder, postgres:..., lancedb:..., elasticsearch:... or opensearch:....",
 )
-@click.option("--words", default=DEFAULT_WORDS, show_default=True, help="Most words of a passage; 0: documents are not cut.")
+@click.option(
+    "--words", default=DEFAULT_WORDS, show_default=True, metavar="N", help="Most words of a passage; 0: documents are not cut."
+)
 @click.option("--skip-invalid", is_flag=True, help="Leave out invalid lines, and list them.")
 @click.option("--text-key", default="", metavar="KEY", help="Records: the key of the text. [default: from the first record]")
 @click.option("--title-key", default="", metavar="KEY", help="Records: the key of the title.")
@@ -63,7 +65,8 @@ for one in (contents.info, contents.delete):
     "--memory-mb",
     default=256,
     show_default=True,
-    help="Buffer of the writer, in megabytes. The build needs more memory than this.",
+    metavar="N",
+    help="Buffer of the writer, in megabytes, at least 64. The build needs more memory than this.",
 )
 @click.option(
     "--graph", is_flag=True, help="Read triples into a knowledge graph: .tsv, .jsonl, .nt, ConceptNet's .csv; or .gz."
@@ -193,7 +196,7 @@ def embed(
 @index.command()
 @click.argument("path")
 @click.argument("query")
-@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Number of passages.")
+@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), metavar="N", help="Number of passages.")
 @options.filters
 @options.json
 def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: bool) -> None:

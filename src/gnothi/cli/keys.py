@@ -20,7 +20,8 @@ from gnothi.errors import InvalidSetting
     "--max-cost",
     type=options.Number(min=0),
     metavar="COST",
-    help="Highest cost of models behind an API over the key's life, at model.price_in and model.price_out.",
+    help="Highest cost of models behind an API over the key's life, by the server's settings model.price_in and "
+    "model.price_out (per million tokens).",
 )
 @click.option("--revoke", metavar="NAME", help="Revoke a key; a running server also refuses it at once.")
 @options.json

@@ -55,8 +55,14 @@ def info(named: str, as_json: bool) -> None:
 
 
 @lab.command()
-@click.option("--kind", metavar="KIND", help="One kind of question. [default: all kinds, in the default mix]")
-@click.option("--n", "count", type=click.IntRange(min=1), default=20, show_default=True, help="Number of questions.")
+@click.option(
+    "--kind",
+    metavar="KIND",
+    help="One kind of question, such as one_hop, two_hop or choice. [default: all, in the default mix]",
+)
+@click.option(
+    "--n", "count", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Number of questions."
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the choice of questions.")
 @of_world
 @click.option(
@@ -99,7 +105,11 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     help="Folder of the model. If the training is unfinished, the command resumes.",
 )
 @click.option("--seed", type=int, help="Seed of the world and the model. [default: 0, the built-in world]")
-@options.sources(spending=False, sets="KEY of the recipe, or grid.KEY, a share of the world's grid")
+@options.sources(
+    spending=False,
+    sets="KEY of the recipe, or grid.KEY, a share of the world's grid",
+    config="A TOML file of settings.",
+)
 def train(out: Path, seed: int | None, sources: options.Sources) -> None:
     """Train the laboratory's model from nothing, on a GPU if there is one.
 

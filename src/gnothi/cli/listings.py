@@ -29,7 +29,7 @@ KINDS = ("methods", "settings", "signals", "models", "datasets", "recipes", "plu
 @click.command("list")
 @click.argument("kind", type=options.Name("kind to list", KINDS), metavar="|".join(KINDS))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@options.sources(spending=False, sets="model.KEY, with models NAME")
+@options.sources(spending=False, sets="model.KEY, with models NAME", config="A TOML file of settings.")
 @options.json
 def listing(kind: str, names: tuple[str, ...], sources: options.Sources, as_json: bool) -> None:
     """List the methods, settings, signals, models, data sets, recipes or plug-ins. With NAME, describe one.

@@ -48,11 +48,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Train a probe, a model that says whether it knows, a reader, a re-ranker, a reference or a classifier.",
     ),
     "serve": ("gnothi.cli.serve:serve", "Answer questions over HTTP, with OpenAI's API."),
-    "mcp": ("gnothi.cli.serve:mcp", "Offer ask, know and search to a program that speaks MCP."),
+    "mcp": ("gnothi.cli.serve:mcp", "Offer ask, know and search to a program that speaks MCP (Model Context Protocol)."),
     "keys": ("gnothi.cli.keys:keys", "List, make and revoke the API keys of a server."),
     "lab": ("gnothi.cli.lab:lab", "The built-in laboratory: an invented world and a small model that knows part of it."),
     "cache": ("gnothi.cli.cache:cache", "Show or delete cached replies and models."),
-    "list": ("gnothi.cli.listings:listing", "List methods, signals, models, data sets, recipes or plug-ins."),
+    "list": ("gnothi.cli.listings:listing", "List methods, settings, signals, models, data sets, recipes or plug-ins."),
 }
 
 
@@ -91,7 +91,8 @@ def cli(ctx: click.Context, debug: bool) -> None:
     These commands run without further data: the package has an invented world (lab), questions about it, and a small model
     that knows part of it. For details, see gnothi COMMAND --help.
 
-    Exit codes: 0 done, 1 some questions failed, 2 usage or configuration, 3 a model, index or server is unavailable.
+    Exit codes: 0 done, 1 done in part (questions or files failed, or the run stopped early), 2 wrong usage or
+    configuration, or no result, 3 a model, index or server is unavailable.
     """
     ctx.obj = debug
     if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):

@@ -194,8 +194,8 @@ model = click.option(
     default="lab",
     show_default=True,
     metavar="lab|PATH|HUB-ID|openai:NAME",
-    help="The model: lab (built in), smollm2, a folder, a GGUF file, a hub id, vllm:FOLDER|HUB-ID (under vLLM), or openai:NAME "
-    "(behind an API).",
+    help="The model: lab (built in), smollm2, a folder, a GGUF file, a hub id; vllm:NAME (one of these under vLLM); or, behind "
+    "an API, openai:NAME, ollama:NAME, lmstudio:NAME or azure:NAME. See `gnothi list models`.",
 )
 method = click.option(
     "--method",
@@ -206,7 +206,8 @@ method = click.option(
 index = click.option(
     "--index",
     metavar="lab|PATH",
-    help="The index to search, built with `gnothi index build`. [default: lab, with the lab model]",
+    help="The index to search, built with `gnothi index build`; or KIND:PATH, such as dense:PATH. [default: lab, with the lab "
+    "model]",
 )
 filters = click.option(
     "--filter",
@@ -220,16 +221,8 @@ graph = click.option(
     metavar="lab|PATH",
     help="The knowledge graph to search, built with `gnothi index build --graph`. [default: lab, with the lab model]",
 )
-_config = click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    envvar="GNOTHI_CONFIG",
-    metavar="FILE",
-    is_eager=True,
-    callback=take_flags,
-    help="A TOML file of settings, or the config.toml of a run to repeat.",
-)
-_SETTINGS = "KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY"
+SETTINGS = "KEY of all methods, METHOD.KEY of one method, signal.KEY, model.KEY or index.KEY"
+OF_RUNS = "A TOML file of settings, or the config.toml of a run to repeat."
 _spending = (
     click.option(
         "--cache/--no-cache",
@@ -240,7 +233,8 @@ _spending = (
         "--max-cost",
         type=Number(min=0),
         metavar="COST",
-        help="Highest cost of models behind an API, at model.price_in and model.price_out; stops before it is exceeded.",
+        help="Highest cost of models behind an API, by the settings model.price_in and model.price_out (per million tokens); "
+        "stops before it is exceeded.",
     ),
     click.option(
         "--max-tokens",
@@ -264,14 +258,25 @@ _calibration = (
 )
 
 
-def sources(*options: Decorator, spending: bool = True, calibration: bool = False, sets: str = _SETTINGS) -> Decorator:
+def sources(
+    *options: Decorator, spending: bool = True, calibration: bool = False, sets: str = SETTINGS, config: str = OF_RUNS
+) -> Decorator:
     """``options`` name models and indexes; filters where there is an index, settings always, limits of spending unless told
-    otherwise. ``sets`` says which settings the command has."""
+    otherwise. ``sets`` says which settings the command has, ``config`` which files."""
     searching = (filters,) if index in options else ()
     text = f"A setting: {sets} (repeat). Overrides the environment and --config."
     setting = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=text)
+    file_of_settings = click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        envvar="GNOTHI_CONFIG",
+        metavar="FILE",
+        is_eager=True,
+        callback=take_flags,
+        help=config,
+    )
     further = (*(_spending if spending else ()), *(_calibration if calibration else ()))
-    return packed("sources", Sources, *options, *searching, _config, setting, *further)
+    return packed("sources", Sources, *options, *searching, file_of_settings, setting, *further)
 
 
 # --- which questions, and how they are asked ---------------------------------------------------------------------------
@@ -298,8 +303,13 @@ class Asking:
 
 
 seed = click.option("--seed", default=0, show_default=True, help="Seed of all sampling.")
+
+
+def _limit(text: str = "Use only the first N questions.") -> Decorator:
+    return click.option("--limit", type=click.IntRange(min=1), help=text, metavar="N")
+
+
 _collecting = (
-    click.option("--limit", type=click.IntRange(min=1), help="Use only the first N questions.", metavar="N"),
     click.option(
         "--format",
         "format",
@@ -309,10 +319,14 @@ _collecting = (
     click.option(
         "--concurrency",
         type=click.IntRange(min=1),
+        metavar="N",
         help="Questions in flight. [default: chosen for the model; 16 for a larger model on a CPU]",
     ),
     click.option(
-        "--max-failures", type=click.IntRange(min=0), help="Stop after more failed questions than this. [default: never]"
+        "--max-failures",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Stop after more failed questions than this. [default: never]",
     ),
 )
 _elsewhere = (
@@ -321,6 +335,7 @@ _elsewhere = (
         type=click.IntRange(min=1),
         default=1,
         show_default=True,
+        metavar="N",
         help="Number of processes, each with a copy of the model. For a small model, use the number of cores.",
     ),
     click.option("--on", metavar="ray[:ADDRESS]", help="Run the workers on a Ray cluster (local or HOST:PORT)."),
@@ -331,7 +346,18 @@ _elsewhere = (
         help="GPUs per worker on Ray; with 0.5, two workers share a GPU. [default: 1 if the cluster has any, else 0]",
     ),
 )
-collecting = packed("asking", Asking, *_collecting, *_elsewhere)
-"""For work on every question."""
-asking = packed("asking", Asking, seed, *_collecting, *_elsewhere)
+collecting = packed(
+    "asking", Asking, _limit("Use only the first N questions. [default: all; reranker: 500]"), *_collecting, *_elsewhere
+)
+"""For work on every training question."""
+asking = packed("asking", Asking, seed, _limit(), *_collecting, *_elsewhere)
 """For runs of methods."""
+drawing = packed(
+    "asking",
+    Asking,
+    seed,
+    _limit("Use only N questions: drawn at random from each data set of a paper, the first N in an ablation."),
+    *_collecting,
+    *_elsewhere,
+)
+"""For recipes."""

@@ -53,8 +53,13 @@ R = TypeVar("R")
     click.option(
         "--model", metavar="lab|PATH|HUB-ID|openai:NAME", help="The model. [default: the recipe's; with --rehearse, lab]"
     ),
-    options.index,
-    options.graph,
+    click.option(
+        "--index", metavar="lab|PATH", help="Ablation: the index to search. [default: the recipe's; lab, with the lab model]"
+    ),
+    click.option(
+        "--graph", metavar="lab|PATH", help="Ablation: the graph to search. [default: the recipe's; lab, with the lab model]"
+    ),
+    options.filters,
 )
 @options.file(
     "--calibration",
@@ -62,7 +67,7 @@ R = TypeVar("R")
     "calibrations",
     multiple=True,
 )
-@options.asking
+@options.drawing
 @options.file("--markdown", "Write the table as Markdown.", "markdown_file")
 @options.file("--csv", "Ablation: write the table as CSV, with all numbers.", "csv_file")
 @options.file("--plot", "Ablation: draw the differences with their intervals (PNG, SVG, PDF).")
@@ -95,8 +100,8 @@ def reproduce(
     gnothi reproduce my-recipe.toml questions.jsonl --model PATH --index my-index --out runs/mine
 
     Without --out, the command only describes the recipe: its rows, what it needs and, with --data, what is missing, how to get
-    it, and an estimate of the cost. --limit draws questions at random from a paper's data sets; in an ablation, it takes the
-    first. docs/how-to/ablate.md says how to write a FILE.
+    it, and an estimate of the cost. In the documentation, "Measure what each part of a method is worth" says how to write a
+    FILE.
 
     Each row is a run, which `gnothi report` and `gnothi calibrate --replay` read. Run the same command again to resume. Exit
     code 1: some questions failed.

@@ -12,6 +12,7 @@ from gnothi.roles import SERVED
 from gnothi.serving.settings import ServerSettings
 
 _DEFAULT = ServerSettings()
+_CONFIG = "A TOML file of settings, also with [server] and [setups.NAME]."
 
 
 @click.command()
@@ -23,9 +24,16 @@ _DEFAULT = ServerSettings()
     help="Methods to offer, each as the model gnothi/NAME; see `gnothi list methods`. "
     f"[default: {','.join(SERVED)}, with the default of `gnothi ask` first]",
 )
-@options.sources(options.model, options.index, options.graph, calibration=True)
+@options.sources(
+    options.model,
+    options.index,
+    options.graph,
+    calibration=True,
+    sets=f"{options.SETTINGS}; or server.KEY",
+    config=_CONFIG,
+)
 @click.option("--host", metavar="ADDRESS", help=f"Address to listen on. [default: {_DEFAULT.host}, this machine alone]")
-@click.option("--port", type=click.IntRange(0, 65535), help=f"Port to listen on. [default: {_DEFAULT.port}]")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help=f"Port to listen on. [default: {_DEFAULT.port}]")
 @options.file("--keys", "Require an API key from FILE, which `gnothi keys` writes.")
 @click.option(
     "--runs",
@@ -50,7 +58,7 @@ def serve(
     gnothi serve --host 0.0.0.0 --keys keys.json
 
     Any client of OpenAI's API can ask: base URL http://ADDRESS:PORT/v1, model gnothi/METHOD. --config names a file with
-    [server] and [setups.NAME] for several set-ups. Settings of the server: --set server.KEY=VALUE.
+    [server] and [setups.NAME] for several set-ups.
     """
     import gnothi
     from gnothi.cli.progress import ProgressWatch
@@ -70,9 +78,9 @@ def serve(
     metavar="NAME[,NAME...]",
     help="Methods to offer; the first is used if the program names none. [default: as for `gnothi ask`]",
 )
-@options.sources(options.model, options.index, options.graph, calibration=True)
+@options.sources(options.model, options.index, options.graph, calibration=True, config=_CONFIG)
 def mcp(methods: tuple[str, ...], sources: options.Sources) -> None:
-    """Offer ask, know and search to a program that speaks MCP, over stdin and stdout.
+    """Offer ask, know and search to a program that speaks MCP (Model Context Protocol), over stdin and stdout.
 
     \b
     gnothi mcp

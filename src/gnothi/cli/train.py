@@ -46,6 +46,7 @@ _OF_RUNS = ("out", "encoder", "overrides", "config", "as_json", "kind", "data")
         help="References: find similar questions by words (lexical), or with a sentence-transformers model. [default: lexical]",
     ),
     sets="KEY of KIND; with QUESTIONS also model.KEY; with reader also KEY of its method or index.KEY",
+    config="A TOML file of settings.",
 )
 @click.option(
     "--findings",
@@ -94,7 +95,7 @@ def train(
     knowledge-reference  known and unknown questions, for the method skr; from a RUN
     complexity           the classifier of the method adaptive_rag; from a RUN
 
-    docs/reference/training.md lists the settings (--set) of each KIND. Test questions are refused.
+    In the documentation, "Settings of trainings" lists the settings (--set) of each KIND. Test questions are refused.
 
     Run the same command again to resume; failed questions are tried again. Exit code 1: some questions failed.
     """

@@ -207,7 +207,7 @@ def _reach(spec: str, name: str) -> None:
     try:
         from huggingface_hub import HfApi, try_to_load_from_cache
     except ImportError as error:
-        raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
+        raise MissingDependency("transformers", "local", f"running model {name!r}") from error
     try:
         cached = [try_to_load_from_cache(spec, file) for file in ("config.json", ADAPTER)]
     except ValueError as error:

@@ -162,7 +162,7 @@ def _differs(job: Job, parts: list[Part]) -> Iterator[str]:
     if job.recipe.trainings:
         yield f"what is learnt first is learnt anew ({', '.join(dict.fromkeys(one.kind for one in job.recipe.trainings))})"
     if paper := papers().get(job.recipe.paper):
-        yield f"some parts are ours (docs/papers/{paper['page']} lists them)"
+        yield f"some parts are ours (listed in the documentation under papers/{paper['page'].removesuffix('.md')})"
 
 
 def _on(part: Part, table: Table, rows: list[list[Row]]) -> OnData:

@@ -49,23 +49,31 @@ def read(file: Path) -> list[Key]:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data["version"] != VERSION:
-            raise ValueError(f"version {data['version']!r}")
+            raise ValueError(f"it is of version {data['version']!r:.80}, not {VERSION}")
         return [_key(one) for one in data["keys"]]
     except FileNotFoundError:
         raise InvalidInput(
             f"there is no file of keys {file}. Make a key, and the file with it: gnothi keys {file} --add NAME"
         ) from None
     except (OSError, *MALFORMED) as error:
-        raise InvalidInput(f"{file} holds no keys ({error!s:.80}). Expected a file made by `gnothi keys`.") from None
+        raise InvalidInput(
+            f"cannot read the keys in {file}: {_why(error)}. Expected a file made by `gnothi keys`. Restore it, or make new "
+            "keys in another file."
+        ) from None
+
+
+def _why(error: Exception) -> str:
+    """What is wrong with a file, in words; what taking its data apart raised tells users nothing."""
+    return f"{error!s:.200}".rstrip(".") if isinstance(error, OSError | ValueError) else "a part is missing or of another kind"
 
 
 def _key(table: Mapping[str, Any]) -> Key:
     """Raises one of MALFORMED for what is no key."""
     key = Key(**{item.name: table[item.name] for item in fields(Key) if item.name in table})
     if not all(isinstance(one, str) for one in (key.name, key.digest, key.created, key.revoked or "")):
-        raise ValueError("a key whose name, digest or date is no text")
+        raise ValueError("the name, digest or date of a key is no text")
     if not _NAME.fullmatch(key.name):
-        raise ValueError(f"a key of the name {key.name!r:.80}")
+        raise ValueError(f"{key.name!r:.80} is no name of a key")
     if not all(one is None or _is_amount(one) for one in (key.per_minute, key.max_tokens, key.max_cost)):
         raise ValueError(f"a limit of the key {key.name} is no number")
     return key
@@ -106,14 +114,14 @@ def spent(file: Path) -> dict[str, dict[str, float]]:
     try:
         amounts = json.loads(books.read_text(encoding="utf-8"))
         if not all(_is_amount(amount) for one in amounts.values() for amount in one.values()):
-            raise ValueError("an amount that is no number")
+            raise ValueError("an amount is no number")
         return dict(amounts)
     except FileNotFoundError:
         return {}
     except (OSError, *MALFORMED) as error:
         raise InvalidInput(
-            f"{books} does not say what the keys have spent ({error!s:.80}). Expected a file that `gnothi serve` "
-            "wrote. Delete it to give every key its whole budget again."
+            f"{books} does not say what the keys have spent ({_why(error)}). Expected a file that `gnothi serve` "
+            "wrote. Restore it; if you delete it, every key has its whole budget again."
         ) from None
 
 

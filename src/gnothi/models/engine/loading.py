@@ -87,7 +87,7 @@ def load(spec: str, name: str, settings: ModelSettings) -> tuple[Any, Any, Decla
         from gnothi.models.engine.packed import pack
         from gnothi.models.engine.precision import automatic, loss
     except ImportError as error:
-        raise MissingDependency("torch and transformers", "local", f"running model {name!r}") from error
+        raise MissingDependency(error.name or "transformers", "local", f"running model {name!r}") from error
     place = locate(spec, name)
     device, arguments = load_arguments(settings, name, torch.cuda.is_available())
     try:

@@ -38,7 +38,7 @@ def _open(name: str, argument: str, _: str, settings: RemoteSettings) -> Languag
 
 SCHEME = remote_scheme(
     "openai",
-    {"openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, a gateway (docs/how-to/use-an-api.md)"},
+    {"openai:NAME": "a model behind an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, a gateway"},
 )
 
 AZURE = remote_scheme(

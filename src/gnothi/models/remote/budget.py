@@ -174,12 +174,12 @@ class Budget:
 
     def _message(self, charge: Charge) -> str:
         if self.max_tokens is not None and self.tokens + charge.tokens > self.max_tokens:
-            spent = f"{self.tokens:,} of {self.max_tokens:,} tokens are spent, and the next request may need {charge.tokens:,}"
+            spent = f"{self.tokens:,} of {self.max_tokens:,} tokens are spent, and it may need {charge.tokens:,}"
             flag = "<--max-tokens>"
         else:
-            spent = f"{self.cost:.4f} of {self.max_cost} are spent, and the next request may cost {charge.cost:.4f}"
+            spent = f"{self.cost:.4f} of {self.max_cost} is spent, and it may cost up to {charge.cost:.4f}"
             flag = "<--max-cost>"
-        return f"the budget is spent: {spent}. Allow more with {flag}."
+        return f"the budget does not cover the next request: {spent}. Allow more with {flag}."
 
 
 def _wake(turn: asyncio.Future[None]) -> None:

@@ -78,9 +78,9 @@ _TEXT = 200  # characters of an answer
 _LEARNT = """acc.: right answers. searches: share of questions searched for. gain: of accuracy, less what searches{costs} cost,
 over the better of never and always, with its 95% interval. {ways} {best}"""
 _WAYS = {
-    BEFORE: "searches where evidence is worth its price, and believes it.",
+    BEFORE: "searches only where the gain exceeds the price, and then takes the answer from evidence.",
     AFTER: "always searches, and chooses between the two answers.",
-    CASCADE: "each only where it is worth its price.",
+    CASCADE: "takes each step only where the gain exceeds its price.",
 }
 _BEST = "The best signal's threshold was chosen on other questions of the same file."
 

@@ -88,7 +88,9 @@ def discover(
 def expected(formats: Collection[str]) -> str:
     """What may be named, in words: the most usual formats where there are many."""
     endings = list(formats)[:_SHOWN]
-    more = f" or another of {len(formats)} that docs/reference/files.md lists" if len(formats) > _SHOWN else ""
+    more = (
+        f" or another of {len(formats)} (listed in the documentation under Files and folders)" if len(formats) > _SHOWN else ""
+    )
     return f"a folder or a file that ends in {', '.join(endings)}{more}"
 
 

@@ -107,10 +107,10 @@ P = TypeVar("P", bound=Place)
 def only(places: Sequence[P], spec: str, where: str) -> P:
     """The one place that a build writes to. Raises InvalidSetting for several, and for one whose ids get a prefix."""
     if len(places) != 1 or places[0].prefix:
-        raise InvalidSetting(
-            f"{spec}: got {len(places)} {where}s, prefix {places[0].prefix!r}; expected one {where} without a prefix: a "
-            f"build writes to one {places[0].noun}. Build one after the other, each by an address of its own."
-        )
+        got, todo = f"the prefix {places[0].prefix!r}, expected none", "Leave it out"
+        if len(places) != 1:
+            got, todo = f"{len(places)} {where}s, expected one", "Build one after the other, each by an address of its own"
+        raise InvalidSetting(f"{spec}: got {got}: a build writes to one {places[0].noun}. {todo}.")
     return places[0]
 
 

@@ -144,7 +144,7 @@ class Card {
         if (!item) return;
         item.classList.toggle("won", place === 0);
         const margin = second ? (second[2] ?? Infinity) - (score ?? Infinity) : 0;
-        const why = place ? "not read" : `★ read: with it the model is surest${margin > 0 && Number.isFinite(margin) ? `, by ${number(margin)}` : ""}`;
+        const why = place ? "not chosen" : `★ chosen: with it the model is surest${margin > 0 && Number.isFinite(margin) ? `, by ${number(margin)}` : ""}`;
         item.querySelector("small").replaceChildren(plain(`${why} (${this.signal || "uncertainty"} ${number(score)})`));
         if (place === 0) item.parentElement.prepend(item);
       });
@@ -195,7 +195,7 @@ class Card {
       try {
         const found = await call("v1/feedback", { id: full.id, right });
         buttons.forEach(one => { one.ariaPressed = String(one === pressed); });
-        note.textContent = found.ok ? "Thank you, it is kept." : await problem(found);
+        note.textContent = found.ok ? "Saved. Thank you." : await problem(found);
       } catch { note.textContent = "The server cannot be reached."; }
     } }, text));
     this.judge.append(h("span", { className: "soft" }, "Is it right?"), ...buttons, note);

@@ -94,7 +94,10 @@ class ProbeSettings(ReaderSettings):
     def check(self, model: LanguageModel) -> None:
         """Raise MissingCapability or InvalidSetting where the model cannot give what is to be collected, as far as it says."""
         if self.measured and (lacking := model.capabilities.lacking(needs_of(self.measured))):
-            raise MissingCapability("train probe", model.name, lacking, "Leave it out, or use <--set signal=consistency>.")
+            otherwise = "Use <--set signal=consistency>" + (
+                ", or leave the setting signal out." if self.target == "correctness" else "."
+            )
+            raise MissingCapability("train probe", model.name, lacking, otherwise)
 
         count = model.profile.layers
         if count and model.capabilities.hidden_states and self.layers and max(self.layers) >= count:
