@@ -13,6 +13,7 @@ import click
 from gnothi.cli import options
 from gnothi.cli.saying import Group, say
 from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.report.numbers import counted
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     asked = laboratory.questions(laboratory.world(named), kinds[kind] if kind else None, made, seed)[:count]
     if out is not None:
         out.write_text("".join(json.dumps(_record(question), ensure_ascii=False) + "\n" for question in asked), "utf-8")
-        say(f"{len(asked)} questions in {out}")
+        say(f"{counted(len(asked), 'question')} in {out}")
     if as_json:
         terminal.print_json([_record(question) for question in asked])
     elif out is None:
