@@ -107,9 +107,10 @@ P = TypeVar("P", bound=Place)
 def only(places: Sequence[P], spec: str, where: str) -> P:
     """The one place that a build writes to. Raises InvalidSetting for several, and for one whose ids get a prefix."""
     if len(places) != 1 or places[0].prefix:
+        several = "s" * (len(places) != 1)
         raise InvalidSetting(
-            f"{spec}: got {len(places)} {where}s, prefix {places[0].prefix!r}; expected one {where} without a prefix: a "
-            f"build writes to one {places[0].noun}. Build one after the other, each by an address of its own."
+            f"{spec}: got {len(places)} {where}{several}, prefix {places[0].prefix!r}; expected one {where} without a prefix: "
+            f"a build writes to one {places[0].noun}. Build one after the other, each by an address of its own."
         )
     return places[0]
 
