@@ -34,6 +34,13 @@ MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Rec
 """What taking parsed data apart raises where it is not as expected; numbers beyond a float and nesting too deep included."""
 
 
+def malformation(error: Exception) -> str:
+    """What is wrong with data over which that was raised (``MALFORMED``), in words."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    return str(error).rstrip(".") if isinstance(error, ValueError) else "a part is missing or of the wrong type"
+
+
 class GnothiError(Exception):
     """Base of everything a user may see. ``exit_code`` is the command line's contract.
 

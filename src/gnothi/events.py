@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
-from gnothi.errors import MALFORMED, InvalidInput
+from gnothi.errors import MALFORMED, InvalidInput, malformation
 from gnothi.typed import typed
 from gnothi.types import Mention, Passage, ScoredPassage
 
@@ -43,7 +43,7 @@ def read(record: Mapping[str, Any]) -> Event:
     try:
         event: Event = typed(kind, record)
     except MALFORMED as error:
-        raise InvalidInput(f"got an event {kind.tag!r} that cannot be read: {error!s:.200}.") from None
+        raise InvalidInput(f"got an event {kind.tag!r} that cannot be read: {malformation(error):.200}.") from None
     return event
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import MALFORMED, InvalidInput
+from gnothi.errors import MALFORMED, InvalidInput, malformation
 
 TOML_ERRORS = (ValueError, RecursionError)
 """What reading a file that is no TOML, or no text, raises; numbers too long and nesting too deep included."""
@@ -49,8 +49,8 @@ def made_by(command: str, path: Path, content: str, *also: type[Exception]) -> I
         name = Path(str(error.filename)).name
         raise InvalidInput(f"{path} holds no {content}: cannot read {name}. Make one with `{command}`.") from None
     except MALFORMED + also as error:
-        problem = f"{type(error).__name__} ({str(error).rstrip('.')})"
-        raise InvalidInput(f"{path}: got {problem}, expected a folder made by `{command}`.") from error
+        problem = f"{path} cannot be used: {malformation(error)}"
+        raise InvalidInput(f"{problem}. Expected a folder made by `{command}`: make it again.") from error
 
 
 def check_format(document: Mapping[str, Any], expected: object) -> None:

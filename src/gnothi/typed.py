@@ -25,7 +25,7 @@ def typed(type_: Any, value: Any) -> Any:
     if type_ is float:
         return math.nan if value is None else float(value)
     if not isinstance(value, get_origin(type_) or type_):
-        raise TypeError(f"{value!r:.60} is not of type {type_.__name__}")
+        raise ValueError(f"{value!r:.60} is not of type {type_.__name__}")
     return value
 
 

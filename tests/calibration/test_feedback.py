@@ -175,7 +175,7 @@ def test_by_command_and_from_python(gnothi: Run, tmp_path: Path) -> None:
         ((), "needs --target-error"),
         (("--target-error", "0.2", "--search-cost", "0.1"), "no --search-cost"),
         (("--target-error", "0.2", "--metric", "em"), "people said which answers are right"),
-        (("--target-error", "0.2", "--limit", "5"), "--limit: got one with feedback"),
+        (("--target-error", "0.2", "--limit", "5"), "--limit: got it with feedback"),
         (("--target-error", "0.001"), "cannot guarantee an error of at most 0.001"),
         (("lab", "--target-error", "0.2"), "expected either DATASET or --feedback"),
     ],

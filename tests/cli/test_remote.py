@@ -271,7 +271,7 @@ def test_a_server_that_is_not_there(gnothi: Run, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         code, out, err = gnothi("ask", "Who?", *MODEL, "--method", "direct")
     assert (code, out) == (3, "")
-    assert f"no answer from openai:lab at {url}" in err
+    assert f"no usable answer from openai:lab at {url}" in err
     complained(gnothi("ask", "Who?", *MODEL, "--method", "direct", "--set", "model.device=cpu"))
 
 

@@ -153,10 +153,10 @@ def source_from(
     model = None if (given_model := args.get("model")) is None else name_of(given_model)
     recorded = feedback is not None or replay is not None
     if choice.stop_early and (recorded or _name(method) == EVERY_SIGNAL):
-        got = "the panel" if _name(method) == EVERY_SIGNAL else "recorded answers"
+        got = "the signals of the panel" if _name(method) == EVERY_SIGNAL else "recorded answers"
         raise InvalidSetting(
-            f"<--stop-early>: got {got}, without scores of fewer samples and of a second draw. Name a data set whose questions "
-            f"can be asked, and a method with one signal, such as {GATED}."
+            f"<--stop-early>: got {got}, which lack the scores of fewer samples and of a second draw. Give questions to ask, "
+            f"and a method with one signal, such as {GATED}."
         )
     if not recorded and _name(method) == EVERY_SIGNAL and signal is None and choice.target_error is not None:
         raise InvalidSetting(

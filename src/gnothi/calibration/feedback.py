@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting, malformation
 from gnothi.models.identity import Identity
+from gnothi.roles import GATED
 from gnothi.runs.journal import read_lines
 from gnothi.signals.stopping import KEY as STOPPING
 from gnothi.stats.intervals import wilson_interval
@@ -68,11 +69,16 @@ def read(path: Path) -> list[Judged]:
     by_answer: dict[str, Judged] = {}
     for place, data in read_lines(path):
         if data.get("version") != VERSION:
-            raise InvalidInput(f"{place}: got version {data.get('version')!r}, expected {VERSION}: a line of feedback.")
+            raise InvalidInput(
+                f"{place}: got version {data.get('version') or '(none)'}, expected {VERSION} in a line that `gnothi serve` "
+                "wrote. Remove it."
+            )
         try:
             judged = _judged(data)
         except MALFORMED as error:
-            raise InvalidInput(f"{place}: got {error!r:.80}, expected a line that `gnothi serve` wrote.") from None
+            raise InvalidInput(
+                f"{place}: {malformation(error):.80}, expected a line that `gnothi serve` wrote. Remove it."
+            ) from None
         by_answer.pop(judged.answer_id, None)
         by_answer[judged.answer_id] = judged
     return list(by_answer.values())
@@ -102,10 +108,13 @@ def from_feedback(path: Path, method: str | None = None, signal: str | None = No
         ("<--model>", {one.model.name for one in fitting}),
     ):
         if len(names) > 1:
-            raise InvalidSetting(f"{flag}: expected one of those that {path} holds: {', '.join(sorted(names))}.")
+            raise InvalidSetting(f"{flag}: got none, expected one of those that {path} holds: {', '.join(sorted(names))}.")
     if not fitting:
-        held = ", ".join(sorted({f"{one.method} ({one.signal})" for one in gates})) or "no answer of a method with a gate"
-        raise InvalidInput(f"{path} holds {held}: got nothing to choose a threshold by.")
+        held = ", ".join(sorted({f"{one.method} ({one.signal}, model {one.model.name})" for one in gates}))
+        expected = f"one gate: {held}. Name one with <--method>, <--signal> and <--model>."
+        raise InvalidInput(
+            f"{path}: got no answers that fit, expected those of {expected if gates else f'a gate, such as that of {GATED}.'}"
+        )
     last = fitting[-1]
     if STOPPING in (last.settings or {}):
         raise InvalidInput(
@@ -117,7 +126,7 @@ def from_feedback(path: Path, method: str | None = None, signal: str | None = No
     sample = [one for one in same if one.trusted and _is_let_through(one, last)]
     if len(sample) < FEWEST:
         raise InvalidInput(
-            f"cannot calibrate: of {len(everything)} judged answers in {path}, {len(sample)} are from memory, under the gate "
+            f"cannot calibrate: of {len(everything)} judged answers in {path}, got {len(sample)} from memory, under the gate "
             f"as it is now; expected at least {FEWEST}, better a few hundred. {_of_searched(same)}Go on collecting, or "
             "calibrate on questions whose answers you know: gnothi calibrate QUESTIONS."
         )

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from gnothi.calibration.choose import Chosen
 from gnothi.config import to_toml
-from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting, malformation
 from gnothi.files import TOML_ERRORS, nearest
 from gnothi.models.identity import Identity
 from gnothi.models.scheme import FORM
@@ -219,16 +219,16 @@ def read(given: object) -> Calibration:
         raise InvalidInput(
             f"the calibration {path} is not valid TOML: {error}. Expected a file written by gnothi calibrate."
         ) from error
-    version = data.get("version")
+    version = data.get("version", "(none)")
     if version != VERSION:
         raise InvalidInput(
-            f"the calibration {path} has version {version!r}, expected {VERSION}. Make it anew with gnothi calibrate."
+            f"the calibration {path} has version {version}, expected {VERSION}. Make it anew with gnothi calibrate."
         )
     try:
         made, model, source, gate = data["made"], data["model"], data["data"], data["gate"]
         rule, threshold = parsed(gate.get("stopping")), float(gate["threshold"])
         if rule is not None and not all(step.known <= threshold <= step.searched for step in rule.steps):
-            raise ValueError(f"a rule for stopping that is of another threshold than {threshold}")
+            raise ValueError(f"its rule for stopping early is of another threshold than {threshold}")
         calibration = Calibration(
             method=gate.get("method"),
             signal=str(gate["signal"]),
@@ -258,5 +258,5 @@ def read(given: object) -> Calibration:
         return calibration
     except (*MALFORMED, InvalidSetting) as error:
         raise InvalidInput(
-            f"the calibration {path} cannot be used: got {error!r}. Make it anew with gnothi calibrate."
+            f"the calibration {path} cannot be used: {malformation(error)}. Make it anew with gnothi calibrate."
         ) from error

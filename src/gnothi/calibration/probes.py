@@ -62,7 +62,7 @@ def check_learnt(method: PlannedMethod, model: Any, ignore_mismatch: bool | None
                 continue
             hint = "" if ignore_mismatch is None else ", or add <--ignore-mismatch>"
             raise OtherModel(
-                f"setting {key!r}: {spec} was learnt of the answers of the model {own.name!r}, got {got.name!r}, which knows "
+                f"setting {key!r}: {spec} was learnt from the answers of the model {own.name!r}, got {got.name!r}, which knows "
                 f"other things. Make one for this model with `{command}`{hint}."
             )
 

@@ -77,7 +77,8 @@ def replay_of(dataset: str, metric: str | None, never: str | None, always: str |
         return read(path, metric, never, always)
     if never or always:
         raise InvalidSetting(
-            f"<--never> and <--always> name answers of a run or a file of outcomes, got the data set {dataset!r}."
+            f"<--never> and <--always>: got them with the data set {dataset!r}, expected a run or a file of outcomes. "
+            "Leave them out."
         )
     return None
 

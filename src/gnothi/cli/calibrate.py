@@ -23,15 +23,15 @@ _MODES = {
     "learn with --out": _LEARNT | {"out", "wrong_cost", "token_cost", "target_error", "target_harm", "epsilon"},
 }
 """What each way of calibrating takes; choosing a threshold takes what none of the others has to itself."""
-_ASKING = "nothing is asked, and no model or index opened"
+_ASKING = "nothing is asked, and no model or index opened. Leave it out"
 _UNUSED = {
     "limit": "all of it counts. Leave it out, or give a run or a file of fewer questions",
     "overrides": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
     "config": "its scores were made with settings of their own. Leave it out, or make a run with it (gnothi eval)",
-    "format": "it is recognised",
+    "format": "its format is recognised. Leave it out",
 } | dict.fromkeys("index graph seed concurrency workers on gpus max_failures cache max_cost max_tokens".split(), _ASKING)
 """Parameters that a run or a file of recorded outcomes has no use for, and why."""
-_JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answers are right")
+_JUDGED = dict.fromkeys(("metric", "never", "always"), "people said which answers are right. Leave it out")
 """Those that feedback has no use for, too."""
 
 
@@ -324,10 +324,10 @@ def _check_used(dataset: str, method: str, typed: Mapping[str, str], recorded: b
     ``recorded``: the data set is a run or a file of outcomes."""
     if not recorded and "signal" in typed and method != EVERY_SIGNAL:
         raise InvalidSetting(
-            f"--signal names one of the signals of a run or a file of outcomes, got the data set {dataset!r}. It is asked with "
-            "the signal of the method's gate: see `gnothi list methods NAME` for the setting, as in --set gate=gram."
+            f"--signal: got it with the data set {dataset!r}, expected a run, a file of outcomes or --method {EVERY_SIGNAL}. "
+            "Leave it out: the signal is a setting of the method, such as --set gate=gram (see `gnothi list methods NAME`)."
         )
     unused = _UNUSED | _JUDGED if "feedback" in typed else _UNUSED
     for name in (name for name in typed if recorded and name in unused):
         what = "a run" if Path(dataset).is_dir() else "feedback" if "feedback" in typed else "a file of recorded outcomes"
-        raise InvalidSetting(f"{typed[name]}: got one with {what} ({dataset}), which has no use for it: {unused[name]}.")
+        raise InvalidSetting(f"{typed[name]}: got it with {what} ({dataset}), which has no use for it: {unused[name]}.")

@@ -177,9 +177,7 @@ def embed(
     from gnothi.retrieval.dense.encoders import Encoding
 
     if encoder is None and (question_encoder or question_prompt is not None or passage_prompt is not None):
-        raise InvalidSetting(
-            "encoders and prompts are named together: got no <--encoder MODEL> beside the others. Name it, too."
-        )
+        raise InvalidSetting("--question-encoder and the prompts need <--encoder MODEL>: got none. Add it, too.")
     encoding = Encoding(encoder, question_encoder, question_prompt, passage_prompt) if encoder is not None else None
     kept = f"What was encoded is kept: gnothi index embed {path} goes on."
     with progress(_embedding_bar, _embedding_line, kept) as on_progress:

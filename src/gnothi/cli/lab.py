@@ -75,6 +75,7 @@ def info(named: str, as_json: bool) -> None:
 def questions(kind: str | None, count: int, seed: int, named: str, out: Path | None, as_json: bool) -> None:
     """Show questions about the world, each with what the model saw, what the library holds, and the right action."""
     from gnothi import lab as laboratory
+    from gnothi.report.numbers import counted
     from gnothi.session.data import LAB_QUESTIONS
 
     kinds: dict[str, Any] = {name: name for name in laboratory.KINDS}
@@ -84,7 +85,7 @@ def questions(kind: str | None, count: int, seed: int, named: str, out: Path | N
     asked = laboratory.questions(laboratory.world(named), kinds[kind] if kind else None, made, seed)[:count]
     if out is not None:
         out.write_text("".join(json.dumps(_record(question), ensure_ascii=False) + "\n" for question in asked), "utf-8")
-        say(f"{len(asked)} questions in {out}")
+        say(f"{counted(len(asked), 'question')} in {out}")
     if as_json:
         terminal.print_json([_record(question) for question in asked])
     elif out is None:

@@ -81,12 +81,13 @@ def load(source: str, format: str | None = None, limit: int | None = None, answe
     Raises UnknownName for a name or format that does not exist, InvalidInput (with file and line) for anything unusable.
     """
     if limit is not None and limit < 1:
-        raise InvalidSetting(f"limit: got {limit}, expected at least 1 (leave it out for all questions).")
+        raise InvalidSetting(f"<--limit>: got {limit}, expected at least 1 (leave it out for all questions).")
     name, _, argument = source.partition(":")
     if name in DATASETS:
         if format is not None:
             raise InvalidSetting(
-                f"format: got {format!r} for the data set {source!r}, expected none: only files have a format."
+                f"<--format>: got {format!r} for the data set {source!r}, expected none: only files have a format. Leave "
+                "it out."
             )
         questions = as_data_set(DATASETS.find(name)).open(argument, limit)
     else:
@@ -219,8 +220,8 @@ def _guessed(first: Record, known: Mapping[str, Format]) -> str:
     question, answer = first.plainly_named().first(generic.QUESTIONS), first.plainly_named().first(generic.ANSWERS)
     if question is None and answer is None and any(key in names for key in _TEXTS):
         return (
-            f"{got}, which look like passages, not questions. Passages are indexed (gnothi index build); questions are called "
-            f"{generic.QUESTIONS[0]}, their answers {generic.ANSWERS[0]}. If it is another format, name it with <--format>."
+            f"{got}, which look like passages, not questions. Index passages with `gnothi index build`. A file of questions "
+            f"has the keys {generic.QUESTIONS[0]} and {generic.ANSWERS[0]}; for another format, use <--format>."
         )
     mentioned = {one.name: sum(name in re.findall(r"\w+", one.summary.lower()) for name in names) for one in known.values()}
     nearest = max(mentioned, key=lambda name: mentioned[name])

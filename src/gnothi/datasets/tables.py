@@ -56,8 +56,9 @@ def read_table(
                 while len(row) > len(header) and not row[-1]:
                     row.pop()  # spreadsheets keep empty columns
                 if len(row) != len(header):
+                    several, headed = "s" * (len(row) != 1), "" if columns else " as in the header"
                     raise InvalidInput(
-                        f"{place}: got {len(row)} fields, expected {len(header)}{'' if columns else ' as in the header'}. "
+                        f"{place}: got {len(row)} field{several}, expected {len(header)}{headed}. "
                         f"Text with {_NAMES.get(delimiter, repr(delimiter))} or line ends goes in double quotes."
                     )
                 number += 1

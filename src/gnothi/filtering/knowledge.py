@@ -132,7 +132,7 @@ def _load(path: Path) -> tuple[str, int, list[Experience]]:
         check_format(header, FORMAT)
         encoder, silent = header["encoder"], int(header["silent"])
         if not isinstance(encoder, str):
-            raise TypeError(f"an encoder {encoder!r:.40}")
+            raise ValueError(f"the encoder {encoder!r:.40} is no text")
         experiences = [Experience(str(line["question"]), bool(line["known"])) for line in lines]
     if not experiences:
         raise InvalidInput(f"{path}: got no questions, expected at least one. Make it again with `{COMMAND}`.")

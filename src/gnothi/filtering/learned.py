@@ -146,7 +146,7 @@ def _benefit(step: Mapping[str, Any], features: int) -> Benefit:
 def _logistic(regression: Mapping[str, Any], features: int) -> Logistic:
     arrays = [np.array(regression[key], dtype=np.float64) for key in ("weights", "centre", "scale")]
     if any(array.shape != (features,) or not np.isfinite(array).all() for array in arrays) or not arrays[2].all():
-        raise ValueError(f"weights, centre or scale that are not {features} numbers")
+        raise ValueError(f"weights, centre and scale have to be finite and of length {features}, no scale 0")
     return Logistic(arrays[0], float(regression["intercept"]), arrays[1], arrays[2])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting, malformation
 from gnothi.files import regular
 from gnothi.filtering.encoders import LEXICAL, Dense, Lexical, Pair, SentenceEncoder, Similarity
 from gnothi.retrieval.dense.encoders import Vectors, stored_name
@@ -142,7 +142,7 @@ def read_labelled(file: Path) -> list[Labelled]:
                     labelled += labelled_in(json.loads(line))
                 except MALFORMED as error:
                     raise InvalidInput(
-                        f"{file}, line {number}: got {line[:60]!r} ({type(error).__name__}: {error}), expected a question "
+                        f"{file}, line {number}: got {line[:60]!r} ({malformation(error)}), expected a question "
                         f"with judged passages as written by `{COMMAND}`. Remove the line, or make the reference again."
                     ) from error
     except UnicodeDecodeError as error:

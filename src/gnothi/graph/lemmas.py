@@ -72,7 +72,7 @@ def _simplemma(language: str) -> Lemmatiser:
     try:
         from simplemma import lemmatize
     except ImportError:
-        raise MissingDependency("simplemma", "graph", "This graph, which was built with it,") from None
+        raise MissingDependency("simplemma", "graph", "this graph") from None
 
     def lemma(word: str) -> str:
         return lemmatize(word, lang=language).lower()

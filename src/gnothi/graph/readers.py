@@ -80,7 +80,7 @@ class ConceptNet:
     def parse(self, line: str) -> Triple | None:
         fields = line.split("\t")
         if len(fields) != 5:
-            raise Malformed(f"got {len(fields)} tab-separated fields, expected 5 (assertion, relation, start, end, details)")
+            raise Malformed(f"tab-separated fields: got {len(fields)}, expected 5 (assertion, relation, start, end, details)")
         _, relation, start, end, details = fields
         if not relation.startswith("/r/"):
             raise Malformed(f"its relation is {relation[:60]!r}, expected one that begins with /r/")

@@ -98,7 +98,7 @@ class Tables:
         for item in fields(self):
             array, kind = getattr(self, item.name), _KINDS.get(item.name, np.int32)
             if array.ndim != 1 or array.dtype != kind:
-                raise ValueError(f"{item.name} holds {array.dtype} in {array.ndim} dimensions")
+                raise ValueError(f"{item.name} holds {array.dtype} of shape {array.shape}")
         sizes = (
             len(self.heads) == len(self.relations) == len(self.tails),
             len(self.name_starts) == len(self.fact_starts) > 0,

@@ -103,7 +103,9 @@ def read(path: Path) -> Templates:
     try:
         return _parsed(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise InvalidInput(f"the templates {path} cannot be read: {error.strerror}.") from None
+        raise InvalidInput(
+            f"cannot read the templates {path}: {error.strerror}. Expected {', '.join(PACKAGED)} or a TOML file."
+        ) from None
     except MALFORMED as error:
         raise InvalidInput(
             f"the templates {path}: {error}. Expected a table [relations] with lines such as "

@@ -104,7 +104,10 @@ class Recipe:
     def __post_init__(self) -> None:
         size = self.hidden // self.heads if self.heads > 0 else 0
         if min(self.steps, self.rows, self.width, self.warmup) < 1:
-            raise InvalidSetting("steps, rows, width and warmup: expected at least 1 of each.")
+            raise InvalidSetting(
+                f"steps, rows, width and warmup: got {self.steps}, {self.rows}, {self.width} and {self.warmup}, expected at "
+                "least 1 of each."
+            )
         if self.hidden != size * self.heads or size < 16 or size % 2 or self.heads < 4 or self.layers < 2:
             raise InvalidSetting(
                 f"the model's shape: got {self.hidden} hidden dimensions, {self.heads} heads, {self.layers} layers; expected "

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gnothi.errors import GnothiError, InvalidInput, UnknownName
+from gnothi.errors import GnothiError, InvalidInput, UnknownName, shown
 from gnothi.files import home_expanded
 from gnothi.lab.world import Grid, World, build_world
 from gnothi.weights import DECLARATION
@@ -24,7 +24,7 @@ from gnothi.weights import DECLARATION
 KEY = "world"
 """What ``gnothi.json`` calls it."""
 _SEED = re.compile(r"\d{1,9}")
-_EXPECTED = 'expected a whole number `seed` and a table `grid` of shares ({"seed": 1, "grid": {"often": 0.6, ...}})'
+_EXPECTED = 'a whole number `seed` and a table `grid` of shares ({"seed": 1, "grid": {"often": 0.6, ...}})'
 
 
 @lru_cache(maxsize=8)
@@ -48,7 +48,7 @@ def find(argument: str) -> World:
         try:
             table = tomllib.loads(path.read_text("utf-8"))
         except (ValueError, OSError, RecursionError) as error:
-            raise InvalidInput(f"{path}: expected a world in TOML ({_EXPECTED}), got: {error}.") from None
+            raise InvalidInput(f"{path} is not valid TOML: {error}. Expected {_EXPECTED}.") from None
         return _from_table(table, path)
     raise UnknownName("world of the laboratory", argument, ["a seed", "a lab model's folder", "a TOML file"])
 
@@ -92,7 +92,7 @@ def _from_table(table: Any, path: Path) -> World:
         key in known and isinstance(value, int | float) and not isinstance(value, bool) for key, value in shares.items()
     )
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 10**9 or not numbers:
-        raise InvalidInput(f"{path}: {_EXPECTED}; the shares are {', '.join(sorted(known))}.")
+        raise InvalidInput(f"{path}: got {shown(table)}, expected {_EXPECTED}; the shares are {', '.join(sorted(known))}.")
     try:
         return built(seed, Grid(**{key: float(value) for key, value in shares.items()}))
     except GnothiError as error:

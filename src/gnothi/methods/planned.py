@@ -227,7 +227,7 @@ def check_keys(plain: Mapping[str, Given], names: Sequence[str], further: Collec
             continue
         if key in _NO_SETTINGS:
             raise InvalidSetting(
-                f"setting {key!r} (from {given.source}): there is no setting of this name. Use the parameter <--{key}>."
+                f"setting {key!r} (from {given.source}): there is no setting of this name. Use <--{key}> instead."
             )
         if f"{_OF_SIGNALS}{key}" in union:
             raise InvalidSetting(

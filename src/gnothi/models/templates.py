@@ -134,12 +134,12 @@ class Template:
         if self.marks is None:
             raise InvalidSetting(
                 f"setting 'model.thinking': got {thinking!r}, and neither the chat template nor the vocabulary of this model "
-                "tells of thoughts. Expected 'off' with it."
+                "has marks for thinking. Expected 'off' with it."
             )
         if thinking != "on" and not self._program.takes_effort:
             raise InvalidSetting(
-                f"setting 'model.thinking': got {thinking!r}, and this model's chat template takes no effort. Expected 'off' "
-                "or 'on' with it; <--set model.thinking_tokens=NUMBER> says how long it may think."
+                f"setting 'model.thinking': got {thinking!r}, and this model's chat template has no setting for effort. "
+                "Expected 'off' or 'on' with it; <--set model.thinking_tokens=NUMBER> says how long it may think."
             )
         form = self._form(thinking, self.tokens)
         tail = _tail(self._rendered(TRIAL, form), TRIAL)

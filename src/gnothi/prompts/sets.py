@@ -51,7 +51,7 @@ def tasks_of(spec: str) -> Mapping[str, Task]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidInput(
-            f"demonstrations {spec!r}: got {reason}, expected one of {', '.join(SHIPPED)} or a TOML file."
+            f"cannot read the demonstrations {spec!r} ({reason}). Expected one of {', '.join(SHIPPED)} or a TOML file."
         ) from None
     except TOML_ERRORS as error:
         raise InvalidInput(f"demonstrations {spec}: got no TOML ({error}).") from None
@@ -66,7 +66,7 @@ class _Reader:
 
     def tasks(self, data: Mapping[str, Any], known: Mapping[str, Task] | None) -> dict[str, Task]:
         if known is not None and (unknown := sorted(data.keys() - known.keys())):
-            raise self._error(unknown[0], "a task that there is none of", f"one of {', '.join(known)}")
+            raise self._error(unknown[0], "an unknown task", f"one of {', '.join(known)}")
         return {key: self._task(key, value, known[key] if known else None) for key, value in data.items()}
 
     def _task(self, key: str, value: object, default: Task | None) -> Task:

@@ -71,7 +71,8 @@ def plan_study(
         if all(plan.calibration is not one for plan in plans.values()):
             raise InvalidSetting(
                 f"<--calibration>: got {one.source}, a threshold for the signal {one.signal!r}, but no variant of {study.file} "
-                "that is run has that signal and no threshold of its own, with the settings it was made with. Leave it out."
+                "that is run can use it: it needs this signal, the settings of the calibration and no threshold of its own. "
+                "Leave it out."
             )
     if study.full in left_out:
         raise InvalidSetting(f"{study.file}: the full method, {study.full!r}, {left_out[study.full]}.")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting
+from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting, malformation
 from gnothi.retrieval import left_out
 from gnothi.retrieval.analysis import as_fields
 from gnothi.retrieval.folder import disk_errors
@@ -229,7 +229,9 @@ def _steps(source: SourceFile, entry: Entry, words: int, keys: Keys) -> Iterator
     except (RecursionError, MemoryError) as error:
         raise Unreadable(f"{source.path} cannot be read: {error or 'it needs too much memory'}. Leave it out.") from None
     except MALFORMED as error:
-        raise Unreadable(f"{source.path} cannot be read: it is damaged ({error}). Save it again, or leave it out.") from None
+        raise Unreadable(
+            f"{source.path} cannot be read: it is damaged ({malformation(error)}). Save it again, or leave it out."
+        ) from None
 
 
 def _read_ahead(steps: Iterator[Step]) -> Iterator[Step]:

@@ -86,13 +86,13 @@ def prepare(path: Path, language: str = "", fields: str = "") -> Manifest:
     manifest = read_manifest(path)
     if language not in ("", manifest.language):
         raise InvalidSetting(
-            f"<--language>: got {language}, and the index {path} was begun with {manifest.language}; expected the same. "
+            f"<--language>: got {language!r}, and the index {path} was begun with {manifest.language!r}; expected the same. "
             "Leave <--language> out, or build into a new folder."
         )
     if fields not in ("", manifest.fields):
         raise InvalidSetting(
-            f"<--fields>: got {fields}, and the index {path} was begun with {manifest.fields}. Leave <--fields> out, or build "
-            "into a new folder."
+            f"<--fields>: got {fields!r}, and the index {path} was begun with {manifest.fields!r}. Leave <--fields> out, or "
+            "build into a new folder."
         )
     return manifest
 
@@ -109,15 +109,16 @@ def read_fields(path: Path, kind: Kind) -> dict[str, Any]:
         ) from None
     except MALFORMED:
         raise damaged(path, kind, f"{FILE} is not JSON") from None
-    format_ = raw.get("format") if isinstance(raw, dict) else type(raw).__name__
+    format_ = raw.get("format") if isinstance(raw, dict) else None
     if format_ != kind.format:
+        got = "no format" if format_ is None else f"the format {format_!r}"
         raise IndexUnavailable(
-            f"{path} is not {kind.title} of Gnothi: got format {format_!r}, expected {kind.format!r}. {_anew(kind)}"
+            f"{path} is not {kind.title} of Gnothi: its {FILE} names {got}, expected {kind.format!r}. {_anew(kind)}"
         )
     if raw.get("version") != kind.version:
         raise IndexUnavailable(
-            f"the {kind.noun} {path} has format version {raw.get('version')!r} (made by Gnothi {raw.get('created_by', '?')}), "
-            f"expected version {kind.version}. {_anew(kind)}"
+            f"the {kind.noun} {path} has format version {raw.get('version') or '(none)'} (made by Gnothi "
+            f"{raw.get('created_by', '?')}), expected version {kind.version}. {_anew(kind)}"
         )
     return dict(raw)
 

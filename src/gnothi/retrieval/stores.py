@@ -16,7 +16,7 @@ import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from gnothi.errors import MALFORMED
+from gnothi.errors import MALFORMED, malformation
 from gnothi.files import all_regular
 from gnothi.retrieval.analysis import ID, METADATA, ORIGIN, PAIRS, TERMS
 
@@ -53,7 +53,7 @@ def check(folder: Path, writes: bool = False) -> None:
     except FileNotFoundError:
         return
     except MALFORMED as error:
-        raise ValueError(f"{_META} is not what tantivy writes ({type(error).__name__}: {error})") from None
+        raise ValueError(f"{_META} is not what tantivy writes ({malformation(error)})") from None
     if stored not in _STORED:
         raise ValueError(f"{_META} tells of the fields {stored!r:.100}, expected {_STORED[0]}")
     for name, deleted in names.items():

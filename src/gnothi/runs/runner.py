@@ -117,8 +117,9 @@ async def run(works: Sequence[Work], *, concurrency: int = CONCURRENCY) -> list[
 
 
 def _hopeless(failures: int, row: Row, folder: RunFolder) -> str:
+    several = "s" * (failures != 1)
     return (
-        f"stopped: {failures} questions failed, the last one ({row.question_id}, method {row.method}) with "
+        f"stopped: {failures} question{several} failed, the last one ({row.question_id}, method {row.method}) with "
         f"{sentence(reason(row.error or {}))} What is finished is kept in {folder.path}: remove the cause and give the same "
         "command again, or allow more with <--max-failures>."
     )

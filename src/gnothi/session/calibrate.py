@@ -128,7 +128,9 @@ def gate_to_place(plan: Plan, stop_early: bool = False) -> tuple[GateSpec, str]:
         raise InvalidSetting(_no_gate(method))
     if stop_early and not gate.stops:
         why = f"signal {gate.signal!r} draws no samples" if gate.tries is None else "tries stop as soon as they are decided"
-        raise InvalidSetting(f"<--stop-early>: got it with {method.name}, whose {why}: there is nothing to choose.")
+        raise InvalidSetting(
+            f"<--stop-early>: got it with {method.name}, whose {why}: there is nothing to choose. Leave it out."
+        )
     return gate, gate.signal
 
 
@@ -185,7 +187,10 @@ def made(source: Source, chosen: Chosen) -> Calibration:
 
 
 def _no_gate(method: PlannedMethod) -> str:
-    expected = f"Expected a method whose gate compares a signal with a threshold, such as {GATED}, or the folder of a run."
+    expected = (
+        f"Expected a method whose gate compares a signal with a threshold, such as {GATED}; or give the folder of a run in "
+        "place of the questions."
+    )
     what = "has no gate with a threshold"
     if GateSource in method.spec.resources.values() and (not method.spec.gate or "learned" in method.named):
         what = "decides by a gate that is learnt, not by one signal"

@@ -63,11 +63,7 @@ class Stopping:
         fine &= all(lead.apart >= 0 for lead in self.leads) and len(self.alone) < 2
         rising = all(before < later for part in self._counts for before, later in pairwise((0, *part)))
         if not (fine and rising):
-            raise InvalidSetting(
-                f"setting {KEY!r}: got {self}, expected rising numbers of samples, each with the score up to which the model "
-                "knows, a higher one above which it does not, and a finite number to be added; behind | each with a distance "
-                "of at least 0; and behind another | one number. `gnothi calibrate` writes it."
-            )
+            raise _refused(str(self))
 
     @property
     def _counts(self) -> tuple[tuple[int, ...], ...]:
@@ -101,28 +97,27 @@ def parsed(text: str | None) -> Stopping | None:
         return None if text is None else Stopping(collecting=True)
     steps, leads, alone, *more = *text.split("|"), "", ""
     if any(more) or not text.strip(" |"):
-        raise _unreadable(text)
-    parts = [Step(*numbers) for numbers in _numbers(steps, 3)]
-    return Stopping(
-        tuple(parts), tuple(Lead(*numbers) for numbers in _numbers(leads, 1)), tuple(n for (n,) in _numbers(alone, 0))
-    )
+        raise _refused(text)
+    try:
+        parts = tuple(Step(*numbers) for numbers in _numbers(steps, 3))
+        compared = tuple(Lead(*numbers) for numbers in _numbers(leads, 1))
+        return Stopping(parts, compared, tuple(n for (n,) in _numbers(alone, 0)))
+    except ValueError:
+        raise _refused(text) from None
 
 
 def _numbers(text: str, count: int) -> Iterator[tuple[Any, ...]]:
-    """Of each part a number of samples and ``count`` others."""
+    """Of each part a number of samples and ``count`` others. Raises ValueError."""
     for part in text.split(",") if text.strip() else ():
         samples, _, numbers = part.partition(":")
-        try:
-            values = int(samples), *map(float, numbers.split())
-        except ValueError:
-            raise _unreadable(part) from None
+        values = int(samples), *map(float, numbers.split())
         if len(values) != count + 1:
-            raise _unreadable(part)
+            raise ValueError(part)
         yield values
 
 
-def _unreadable(part: str) -> InvalidSetting:
+def _refused(text: str) -> InvalidSetting:
     return InvalidSetting(
-        f"setting {KEY!r}: got {part.strip()!r:.80}, expected SAMPLES: KNOWN SEARCHED MOVED, as in '4: -6.5 -5.5 0.3', "
-        "behind | SAMPLES: APART, and behind another | SAMPLES. `gnothi calibrate --stop-early` writes it into a calibration."
+        f"setting {KEY!r}: got {text.strip()!r:.80}, expected a rule that `gnothi calibrate --stop-early` wrote. Leave the "
+        "setting out, or use the calibration: <--calibration FILE>."
     )

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 from gnothi.concurrency import gather
 from gnothi.errors import InvalidInput, RunStopped, TooManyFailures, reason, recorded, sentence
 from gnothi.events import Usage, record
+from gnothi.report.numbers import counted
 from gnothi.runs.journal import Journal, claim, read_lines
 from gnothi.runs.questions import changed
 from gnothi.seeding import question_scope
@@ -92,8 +93,8 @@ class Collecting:
         if rest:
             raise InvalidInput(
                 f"{self.out / self.file}: got {len(self.questions) - len(rest)} questions, expected {len(rest)} more "
-                f"({rest[0]!r}, ...). Find out what is learnt from first, in one process: the same command without the "
-                f"launcher, with {flag}."
+                f"({rest[0]!r}, ...). First collect what is learnt from, in one process: run the same command without "
+                f"the launcher and with {flag}."
             )
 
     def why_failed(self) -> str:
@@ -167,7 +168,7 @@ async def line_of(name: str, find: Finding, question: Question) -> Line:  # noqa
 
 def _hopeless(failures: int, line: Line, out: Path) -> str:
     return (
-        f"stopped: {failures} questions failed, the last one ({line['question_id']}) with "
+        f"stopped: {counted(failures, 'question')} failed, the last one ({line['question_id']}) with "
         f"{sentence(reason(line['error']))} What is finished is kept in {out}: remove the cause and give the same command "
         "again, or allow more with <--max-failures>."
     )

@@ -170,7 +170,7 @@ def popqa(record: Record) -> Question:
         popularity = int(str(views))
     except (ValueError, RecursionError):
         raise record.invalid(
-            f"possible_answers = {value!r:.60}, s_pop = {views!r:.20}", "a JSON list of answers, a whole number"
+            f"possible_answers = {value!r:.60}, s_pop = {views!r:.20}", "a JSON list of answers and a whole number"
         ) from None
     answered = record.inside({"possible_answers": answers}).answers("possible_answers")
     return record.question(answered, (record.known("prop") or "").strip().replace(" ", "_"), popularity=popularity)

@@ -146,7 +146,7 @@ class Client:
                 most = min(retries, SOON.get(failed.kind, retries)) if hurried else retries
                 if (advice := self._hopeless(failed, failures, most)) is not None:
                     raise failed.kind(
-                        f"no answer from {self.name} at {self.url}, {_tries(failures)}: {failed}. {advice}"
+                        f"no usable answer from {self.name} at {self.url}, {_tries(failures)}: {failed}. {advice}"
                     ) from None
                 wait = failed.wait
             finally:

@@ -103,7 +103,7 @@ def _tei(data: object, many: int) -> list[Any]:
     if not isinstance(data, list):
         raise OtherShape("expected a list of vectors")
     if len(data) != many:
-        raise InvalidReply(f"got {len(data)} vectors for {many} texts")
+        raise InvalidReply(f"vectors: got {len(data)}, expected {many}, one for each text")
     return data
 
 

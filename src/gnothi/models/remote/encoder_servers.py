@@ -112,7 +112,7 @@ def in_order(entries: object, many: int, value: Callable[[Mapping[str, Any]], T]
     if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
         raise InvalidReply("expected a list of objects")
     if len(entries) != many:
-        raise InvalidReply(f"got {len(entries)} results for {many} texts")
+        raise InvalidReply(f"results: got {len(entries)}, expected {many}, one for each text")
     places = [
         one.get("index", place if all("index" not in other for other in entries) else None) for place, one in enumerate(entries)
     ]

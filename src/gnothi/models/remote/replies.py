@@ -240,9 +240,7 @@ def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
     if not parts.text:
         called = isinstance(message, Mapping) and (message.get("tool_calls") or message.get("function_call"))
         if called or _CALLS & _words(reason):
-            raise UsageError(
-                "the server gave a call of a tool in place of a text, though it was offered none. Ask another model."
-            )
+            raise UsageError("the server sent a tool call instead of text, though it was offered no tool. Ask another model.")
         if not (parts.thought or reason in _LIMITS or _COMPLETE.search(reason)):
             raise InvalidReply(f"the reply broke off: {_shortened(reason)}")
     thought = bool(parts.thought) or not parts.closed or thinks

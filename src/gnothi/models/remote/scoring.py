@@ -79,7 +79,8 @@ class Scorer:
         if not any(token.strip() == text.strip() for token in top for text in continuations):
             raise UsageError(
                 f"{self.name}: none of {', '.join(map(repr, continuations))} is among the {len(top)} likeliest tokens "
-                f"({', '.join(map(repr, list(top)[:5]))}, ...). model.scoring=choice is for continuations of one token."
+                f"({', '.join(map(repr, list(top)[:5]))}, ...). model.scoring=choice is for continuations of one "
+                "token: leave it out, or use a server that scores given texts."
             )
         rest = 1 - sum(math.exp(number) for number in top.values())
         bound = min(math.log(max(rest, 1e-9)), min(top.values()))

@@ -147,11 +147,11 @@ class _Embedding:
         known = self.store.manifest.dimension
         if vectors.ndim != 2 or len(vectors) != rows or known not in (0, vectors.shape[1]):
             raise ModelUnavailable(
-                f"the encoder gave an array of shape {vectors.shape} for {rows} passages, expected ({rows}, {known or 'any'}): "
-                "it is not the one that made the vectors there are."
+                f"the encoder gave an array of shape {vectors.shape} for {rows} passages, expected ({rows}, {known or 'any'}). "
+                "Name another encoder: the one that made the index's vectors, where it has some."
             )
         if not np.isfinite(vectors).all():
-            raise ModelUnavailable("the encoder gave a vector with what is no number. Its weights are broken; use another one.")
+            raise ModelUnavailable("the encoder gave a vector with NaN or infinity. Its weights are broken; use another one.")
         if not known:
             self.store.note(replace(self.store.manifest, dimension=vectors.shape[1]))
 
@@ -168,8 +168,8 @@ def _manifest(path: Path, encoding: Encoding | None) -> Manifest:
     if known is not None and (known.dimension or encoding is None):
         if encoding not in (None, known.encoding):
             raise InvalidSetting(
-                f"the vectors of the index {path} are of another encoder or other prompts: got {encoding}; expected "
-                f"{known.encoding}. Leave <--encoder> out to go on with it, or remove {path / FOLDER} to begin anew."
+                f"the vectors of the index {path} are of another encoder or other prompts: got {str(encoding)!r}, expected "
+                f"{str(known.encoding)!r}. Leave <--encoder> out to go on with it, or remove {path / FOLDER} to begin anew."
             )
         check_weights(path, known)
         return known

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gnothi.errors import MALFORMED, IndexUnavailable
+from gnothi.errors import MALFORMED, IndexUnavailable, malformation
 from gnothi.files import DATABASE_ERRORS, all_regular
 from gnothi.retrieval.dense.encoders import Encoding, Vectors
 from gnothi.retrieval.folder import FILE, Kind, disk_errors, read_fields, write_manifest
@@ -76,7 +76,7 @@ def read_manifest(index: Path) -> Manifest | None:
     except OSError as error:
         raise damaged(folder, str(error)) from None
     except MALFORMED as error:
-        raise damaged(folder, f"its manifest is not valid ({error})") from None
+        raise damaged(folder, f"its manifest is not valid ({malformation(error)})") from None
     return manifest
 
 

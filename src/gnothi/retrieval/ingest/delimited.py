@@ -88,7 +88,7 @@ def _record(row: Row, columns: list[str], whole: bool) -> ReadRecord:
     while len(fields) > len(columns) and not fields[-1]:
         fields.pop()  # spreadsheets keep empty columns
     if not problem and len(fields) != len(columns):
-        problem = f"got {len(fields)} fields, expected {len(columns)} ({', '.join(columns)})"
+        problem = f"got {len(fields)} field{'s' * (len(fields) != 1)}, expected {len(columns)} ({', '.join(columns)})"
     fields_by_name = {name: value for name, value in zip(columns, fields, strict=False) if name}
     for name in ("id", "_id"):
         if name in fields_by_name:

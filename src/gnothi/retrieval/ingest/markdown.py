@@ -12,7 +12,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gnothi.errors import MALFORMED
+from gnothi.errors import MALFORMED, malformation
 from gnothi.retrieval.ingest.base import Block, Unreadable, day
 from gnothi.retrieval.ingest.encoding import check_text
 from gnothi.retrieval.ingest.html import fragment, visible_text
@@ -166,7 +166,7 @@ def notebook_blocks(path: Path) -> Iterator[Block]:
     try:
         cells = _cells(json.loads(path.read_bytes()))
     except MALFORMED as error:
-        raise Unreadable(f"{path} is not a notebook that can be read: {error}. Save it again.") from None
+        raise Unreadable(f"{path} is not a notebook that can be read: {malformation(error)}. Save it again.") from None
     outline = Outline(path.stem)
     for number, cell in enumerate(cells, 1):
         text, read_notebook = _text(cell.get("source", cell.get("input"))), size * number // len(cells)

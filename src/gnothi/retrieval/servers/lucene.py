@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from gnothi import events
-from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting
+from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting, malformation
 from gnothi.protocols import Retriever
 from gnothi.retrieval.analysis import TIE_BREAKER, Fields, as_fields, unpacked
 from gnothi.retrieval.dense.encoders import Vectors
@@ -256,7 +256,7 @@ def read_hits(answer: Mapping[str, Any], index: Index, k: int) -> Hits:
             raise Passing(f"the answer has {len(hits)} hits, and {expected} were to come")
         passages = tuple(ScoredPassage(_passage(hit, index), float(hit["_score"])) for hit in hits)
     except MALFORMED as error:
-        raise Passing(f"the answer is not that of a search ({type(error).__name__}: {error})") from None
+        raise Passing(f"the answer is not that of a search ({malformation(error)})") from None
     if lacking and not index.partial:
         raise Passing(f"{len(lacking)} of {shards} shards gave no answer ({lacking[0][1]})")
     if k > MOST and matching > MOST:
@@ -571,6 +571,6 @@ def _health(client: Client, index: Index) -> None:
         return  # not everybody may ask; each search says what it lacks
     if answer.get("status") == "red" and not index.partial:
         raise IndexUnavailable(
-            f"{index.name} is red: {answer.get('unassigned_shards', 'some')} of its shards are not there. Repair it, or search "
+            f"{index.name} is red (missing shards: {answer.get('unassigned_shards', 'some')}). Repair it, or search "
             "what is there: partial = true in the file that describes it."
         )

@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting
+from gnothi.errors import MALFORMED, IndexUnavailable, InvalidSetting, malformation
 from gnothi.retrieval.analysis import unpacked
 from gnothi.retrieval.ledger import Entry, as_row, earlier
 from gnothi.retrieval.servers.lucene import (
@@ -65,13 +65,18 @@ def opened(argument: str, engine: Engine) -> Iterator[Target]:
     index = only(indices(argument, engine), f"{engine}:{argument}", "server")
     if not _NAME.fullmatch(index.index) or len(index.index + BESIDE) > 255:
         raise InvalidSetting(
-            f"an index that is built: got the name {index.index!r:.60}, expected small letters, digits, dots, - and _, "
+            f"an index that is built: got the name {index.index!r:.60}, expected lower-case letters, digits, dots, - and _, "
             "beginning with a letter or digit, at most 248."
         )
     if not (index.title and index.words) or index.id == OWN_ID:
-        raise InvalidSetting("id, title and words of an index that is built: expected names of fields.")
+        raise InvalidSetting(
+            f"id, title and words: got {index.id!r}, {index.title!r} and {index.words!r}, expected names of fields "
+            f"(not {OWN_ID!r}) in an index that is built."
+        )
     if index.encoder and (not index.vectors or index.vectors in {index.id, index.title, index.text, index.words}):
-        raise InvalidSetting(f"vectors of an index that is built: got {index.vectors!r}, expected a field of its own.")
+        raise InvalidSetting(
+            f"vectors: got {index.vectors!r}, expected the name of a field that has no other use in an index that is built."
+        )
     encode, encoder_notes = encoded_by(index)
     server = Steady(Client(index, engine))
     with closing(LuceneLedger(server, _prepared(server, engine, encode, encoder_notes))) as ledger:
@@ -93,7 +98,7 @@ class Steady:
             try:
                 return attempt()
             except MALFORMED as error:
-                raise Passing(f"an answer that makes no sense ({type(error).__name__}: {error})") from None
+                raise Passing(f"an answer that makes no sense ({malformation(error)})") from None
 
         return self._patience.persist_blocking(read)
 

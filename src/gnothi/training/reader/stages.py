@@ -25,6 +25,7 @@ from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer
 from gnothi.protocols import LanguageModel
+from gnothi.report.numbers import counted
 from gnothi.session.watch import SILENT, Watch
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning, processes
@@ -132,7 +133,7 @@ def train(
     """
     if (done := finetuning.read_header(out)) is not None:
         return done
-    few = f"got {len(examples)} training questions that can be used, expected at least 2: give more."
+    few = f"got {counted(len(examples), 'training question')} that can be used, expected at least 2: give more."
     training, validation = split(examples, settings, few)
     base, tokenizer, declared = finetuning.load_to_train(origin)
     format = Format(base, tokenizer, finetuning.renderer_of(origin, tokenizer, declared), origin.settings.context)

@@ -11,6 +11,7 @@ from gnothi.errors import InvalidInput
 from gnothi.fields import check_ranges, setting
 from gnothi.methods.steps.reflection import Subject, query, reflect, subjects
 from gnothi.protocols import KnowledgeGraph, LanguageModel
+from gnothi.report.numbers import counted
 from gnothi.training.collecting import Collecting, Line
 from gnothi.types import Fact, Passage, Question
 
@@ -182,9 +183,9 @@ class CollectingPairs(Collecting):
         for question in questions:
             if not set(question.answers) & set(question.choices):
                 raise InvalidInput(
-                    f"question {question.id!r}: got {len(question.choices)} choices, the gold answer {question.answers[0]!r} "
-                    "not among them; expected a multiple-choice question: a re-ranker learns to tell facts that lead to the "
-                    "right choice from facts that lead to a wrong one. Give a multiple-choice data set."
+                    f"question {question.id!r}: got {counted(len(question.choices), 'choice')}, the gold answer "
+                    f"{question.answers[0]!r} not among them; expected a multiple-choice question: a re-ranker learns to tell "
+                    "facts that lead to the right choice from facts that lead to a wrong one. Give a multiple-choice data set."
                 )
 
     def finish(self) -> list[Example]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gnothi.models.engine.loading import no_progress_bars
+from gnothi.report.numbers import counted
 from gnothi.retrieval.rerank import CrossEncoderReranker
 from gnothi.session.watch import SILENT, Watch
 from gnothi.training import finetuning, processes
@@ -100,8 +101,8 @@ def train(
     if (done := finetuning.read_header(out)) is not None:
         return done
     few = (
-        f"got {len(examples)} questions with facts that link them to their gold choice and facts that do not, expected at "
-        "least 2. Give more questions, or a knowledge graph that knows what they are about."
+        f"got {counted(len(examples), 'question')} with facts that link them to their gold choice and facts that do not, "
+        "expected at least 2. Give more questions, or a knowledge graph that knows what they are about."
     )
     training, validation = split(examples, settings, few)
     from transformers import set_seed
