@@ -297,7 +297,7 @@ HABITS: tuple[Habit, ...] = (
     Habit(
         "calls a tool",
         mend=first_choice(lambda one: (one.update(finish_reason="tool_calls"), one["message"].update(content=None))),
-        error="a call of a tool",
+        error="a tool call",
     ),
     Habit("SAFETY", mend=first_choice(lambda choice: choice.update(finish_reason="SAFETY")), error="content filter"),
     Habit(
@@ -321,7 +321,7 @@ HABITS: tuple[Habit, ...] = (
     Habit(
         "calls a tool, and says that it stopped",
         mend=first_choice(lambda one: one["message"].update(content=None, tool_calls=[{"function": {"name": "search"}}])),
-        error="a call of a tool",
+        error="a tool call",
     ),
     Habit(
         "Google's words for a filter",
