@@ -277,6 +277,13 @@ def test_better_than_all_or_maybe_by_chance() -> None:
     assert "the most; the difference from direct may be chance." in _said(_rows("rag", 51, 100), _rows("direct", 50))
 
 
+def test_a_method_that_was_not_tested_against_the_best_is_not_called_equal() -> None:
+    # More than six: each is tested against never and always alone.
+    others = [_rows(name, 10, 100) for name in ("ircot", "react", "searchain", "rowen", "dragin")]
+    said = _said(_rows("direct", 20), _rows("rag", 89, 100), *others, _rows("flare", 90, 50))
+    assert "the most; the difference from rag may be chance; it was not tested against ircot, react, searchain and oth" in said
+
+
 def test_what_a_gate_saves() -> None:
     ends = _rows("rag", 8, 10, of=10), _rows("direct", 2, of=10)
     said = _said(*ends, _rows("seakr", 7, 4, gate=True, of=10))

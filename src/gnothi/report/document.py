@@ -61,17 +61,24 @@ def _best(scored: Sequence[Method], tests: Sequence[Comparison]) -> str:
     sentence += f" ({metric_name(metric)}{f', 95% interval {between(spread)}' if spread else ''})"
     if len(scored) == 1:
         return f"{sentence}."
-    worse = {
-        name
+    differs = {
+        test.first if test.second == best.method else test.second: test.p_holm < SIGNIFICANT
         for test in tests
-        for name in (test.first, test.second)
-        if test.metric == metric and test.p_holm < SIGNIFICANT and best.method in (test.first, test.second)
-    } - {best.method}
-    unclear = [one.method for one in scored if one.method not in worse | {best.method}]
-    if not unclear:
+        if test.metric == metric and best.method in (test.first, test.second)
+    }
+    others = [one.method for one in scored if one.method != best.method]
+    if all(differs.get(name) for name in others):
         return f"{sentence}, more than every other method."
-    others = f"{', '.join(unclear[:3])}{' and others' if len(unclear) > 3 else ''}"
-    return f"{sentence}, the most; the difference from {others} may be chance."
+    sentence += ", the most"
+    if unclear := [name for name in others if differs.get(name) is False]:
+        sentence += f"; the difference from {_some(unclear)} may be chance"
+    if untested := [name for name in others if name not in differs]:
+        sentence += f"; it was not tested against {_some(untested)}"
+    return f"{sentence}."
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
 
 
 def _gate(method: Method) -> Iterator[str]:
