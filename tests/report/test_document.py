@@ -285,14 +285,66 @@ def test_a_method_that_was_not_tested_against_the_best_is_not_called_equal() -> 
 
 
 def test_what_a_gate_saves() -> None:
-    ends = _rows("rag", 8, 10, of=10), _rows("direct", 2, of=10)
-    said = _said(*ends, _rows("seakr", 7, 4, gate=True, of=10))
+    ends = _rows("rag", 16, 20, of=20), _rows("direct", 4, of=20)
+    said = _said(*ends, _rows("seakr", 14, 8, gate=True, of=20))
     assert (
         "seakr searches for 40% of the questions. It is right in 70%, against 80% by always searching (rag) and 20% by" in said
     )
-    for right, searched, said in ((7, 10, "every"), (2, 0, "no")):
-        gated = _said(*ends, _rows("seakr", right, searched, gate=True, of=10))
+    for right, searched, said in ((14, 20, "every"), (4, 0, "no")):
+        gated = _said(*ends, _rows("seakr", right, searched, gate=True, of=20))
         assert f"searches for (almost) {said} question: its gate decides nothing" in gated
+    assert "decides nothing" not in _said(*ends, _rows("seakr", 1, 1, gate=True, of=1))
+
+
+def test_a_gate_is_held_against_both_ends_by_the_same_questions_and_the_same_metric() -> None:
+    failed = [row("rag", n, failed=n > 4, retrieved=n < 5) for n in range(40)]
+    said = _said(failed, _rows("direct", 10, of=40), _rows("seakr", 30, 20, gate=True, of=40))
+    assert "seakr searches for 50% of the questions. It is right in 100% of the 5 questions that all of these answered" in said
+    sentences = [
+        [row(name, n, answer=f"It is {'gold' if n < right else 'red'}.", uncertainty=0.0) for n in range(40)]
+        for name, right in (("direct", 10), ("seakr", 30))
+    ]
+    assert "It is right in 75%, against 25% by never searching (direct)" in _said(*sentences)
+
+
+def test_a_mean_of_easy_questions_is_not_more_than_every_other() -> None:
+    easy = [row("direct", n, right=n < 36, failed=n >= 60) for n in range(100)]
+    said = _said(easy, [row("rag", n, right=n < 55, retrieved=True) for n in range(100)])
+    assert "direct is right in 60% of 60 questions" in said
+    assert "the most; it is behind rag on the questions that both answered." in said
+
+
+def test_as_many_as_another_is_not_the_most() -> None:
+    assert _said(_rows("direct", 25), _rows("rag", 25, 100)).endswith(", as many as rag.")
+
+
+def test_only_questions_with_gold_answers_are_counted() -> None:
+    bare = [Row("rag", f"b{n}", "Q?", "yes", cost=row("rag", n).cost) for n in range(90)]
+    assert _said(_rows("rag", 5, of=10), bare).startswith("rag is right in 50% of 10 questions")
+
+
+def test_failures_are_not_missing_gold_answers() -> None:
+    assert _said([row("rag", n, failed=True) for n in range(3)]).startswith("Every question failed")
+
+
+def test_the_gate_of_another_model_is_not_held_against_this_ones_answers(tmp_path: Path) -> None:
+    def answers(n: int) -> list[Row]:
+        plain = [row(name, one, right=one < n, retrieved=name == "rag") for name in ("cot", "rag") for one in range(40)]
+        return plain + [row("seakr", one, right=one < n, retrieved=one < 20, uncertainty=float(one < 20)) for one in range(40)]
+
+    runs = [make_run(tmp_path / name, answers(n), **{"model.name": name}) for name, n in (("weak", 10), ("strong", 30))]
+    (section,) = load_runs(runs)
+    found = {one.method: one for one in made.document(section).methods}
+    assert found["seakr"].beside
+    assert found["seakr"].search
+    assert section.foreign() == {"cot (strong)", "rag (strong)", "seakr (strong)"}
+    assert found["seakr (strong)"].beside is None
+    assert found["seakr (strong)"].search is None
+    assert found["seakr (strong)"].gate
+    assert found["seakr (strong)"].gate.auroc is None
+    assert found["seakr (strong)"].em == 0.75
+    (one_model,) = load_runs([make_run(tmp_path / name, answers(10), **{"model.name": "m"}) for name in ("a", "b")])
+    assert one_model.foreign() == frozenset()
 
 
 def test_sentences_are_judged_by_what_occurs_in_them() -> None:

@@ -21,7 +21,7 @@ from gnothi.stats.probabilities import crossfit_probabilities
 from gnothi.stats.reliability import ece
 
 _DEGENERATE = 0.02
-_FEWEST_DECISIONS = 20
+FEWEST_DECISIONS = 20
 _LAST = {"familiarity": 1, AT_ONCE: 2}
 
 
@@ -139,7 +139,7 @@ def degenerate(gate: GateSummary | None, method: str = "") -> str | None:
     """A warning where a gate with a threshold (almost) always or never fires: it decides nothing, it only costs.
 
     It says where the scores lie, and what to do; ``method`` is the one to calibrate."""
-    if gate is None or gate.decisions < _FEWEST_DECISIONS or not gate.thresholds:
+    if gate is None or gate.decisions < FEWEST_DECISIONS or not gate.thresholds:
         return None
     rate = gate.firing_rate
     which = one_sided(rate)

@@ -15,10 +15,10 @@ from gnothi.calibration.baselines import ByMethod
 from gnothi.calibration.compare import Gates
 from gnothi.calibration.from_run import replay_methods
 from gnothi.calibration.replay import Replay
-from gnothi.calibration.verdicts import one_sided, paired_scores, truth
+from gnothi.calibration.verdicts import FEWEST_DECISIONS, GateSummary, one_sided, paired_scores, truth
 from gnothi.config import as_text
 from gnothi.errors import InvalidInput
-from gnothi.report.comparison import Comparison
+from gnothi.report.comparison import Beside, Roles
 from gnothi.report.costs import Costs, Prices, costs
 from gnothi.report.numbers import SIGNIFICANT, between, counted, metric_name, percent
 from gnothi.report.sections import Section
@@ -40,39 +40,47 @@ def verdict(summary: Summary) -> tuple[str, ...]:
 
 def _sentences(summary: Summary) -> Iterator[str]:
     scored = [method for method in summary.methods if method.em is not None]
-    if not scored:
-        yield "No question has a gold answer, so nothing says which answers are right."
+    # Answers in sentences: what exact match says of them is about their form.
+    metric = "accuracy" if 2 * sum(one.em or 0 for one in scored) < sum(one.accuracy or 0 for one in scored) else "em"
+    if scored:
+        yield _best(metric, scored, summary)
+    elif all(method.failures == method.n for method in summary.methods):
+        yield "Every question failed, so nothing is known of the answers."
     else:
-        yield _best(scored, summary.comparisons)
+        yield "No question has a gold answer, so nothing says which answers are right."
     for method in summary.methods:
         if method.gate and method.beside:
-            yield from _gate(method)
+            yield from _gate(method, method.gate, method.beside, metric)
     if summary.warnings:
         many = counted(len(summary.warnings), "warning") if len(summary.warnings) > 1 else "warning"
         yield f"Read the {many} below before you rely on these numbers."
 
 
-def _best(scored: Sequence[Method], tests: Sequence[Comparison]) -> str:
-    # Answers in sentences: what exact match says of them is about their form.
-    metric = "accuracy" if 2 * sum(one.em or 0 for one in scored) < sum(one.accuracy or 0 for one in scored) else "em"
+def _best(metric: str, scored: Sequence[Method], summary: Summary) -> str:
     best = max(scored, key=lambda one: getattr(one, metric) or 0.0)
     value, spread = getattr(best, metric), best.intervals[metric]
-    sentence = f"{best.method} is right in {percent(value)} of {counted(best.n - best.failures, 'question')}"
+    sentence = f"{best.method} is right in {percent(value)} of {counted(best.scored, 'question')}"
     sentence += f" ({metric_name(metric)}{f', 95% interval {between(spread)}' if spread else ''})"
-    if len(scored) == 1:
+    others = [one.method for one in summary.methods if one.method != best.method]
+    if not others:
         return f"{sentence}."
-    differs = {
-        test.first if test.second == best.method else test.second: test.p_holm < SIGNIFICANT
-        for test in tests
+    tests = {
+        test.first if test.second == best.method else test.second: test
+        for test in summary.comparisons
         if test.metric == metric and best.method in (test.first, test.second)
     }
-    others = [one.method for one in scored if one.method != best.method]
-    if all(differs.get(name) for name in others):
+    clear = {name: test for name, test in tests.items() if test.p_holm < SIGNIFICANT}
+    ahead = {name for name, test in clear.items() if (test.difference > 0) is (test.first == best.method)}
+    if ahead.issuperset(others):
         return f"{sentence}, more than every other method."
-    sentence += ", the most"
-    if unclear := [name for name in others if differs.get(name) is False]:
+    level = [one.method for one in scored if one is not best and getattr(one, metric) == value]
+    sentence += f", as many as {_some(level)}" if level else ", the most"
+    if unclear := [name for name in others if name in tests and name not in clear and name not in level]:
         sentence += f"; the difference from {_some(unclear)} may be chance"
-    if untested := [name for name in others if name not in differs]:
+    # Where a method failed on hard questions, its mean is of the easy ones alone.
+    if behind := [name for name in others if name in clear and name not in ahead]:
+        sentence += f"; it is behind {_some(behind)} on the questions that both answered"
+    if untested := [name for name in others if name not in tests and name not in level]:
         sentence += f"; it was not tested against {_some(untested)}"
     return f"{sentence}."
 
@@ -81,25 +89,25 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
 
 
-def _gate(method: Method) -> Iterator[str]:
-    ends = method.beside
-    if ends is None or ends.em.get("method") is None:
+def _gate(method: Method, decided: GateSummary, ends: Beside, metric: str) -> Iterator[str]:
+    values: Roles = getattr(ends, metric)
+    if values.get("method") is None:
         return
-    rate = ends.retrieval_rate["method"] or 0.0
-    match one_sided(rate):
+    match one_sided(decided.firing_rate) if decided.decisions >= FEWEST_DECISIONS else None:
         case "always":
             gate = "searches for (almost) every question: its gate decides nothing"
         case "never":
             gate = "searches for (almost) no question: its gate decides nothing"
         case None:
-            gate = f"searches for {percent(rate)} of the questions"
+            gate = f"searches for {percent(method.retrieval_rate)} of the questions"
     beside = [
-        f"{percent(ends.em[role])} by {how} searching ({name})"
+        f"{percent(values[role])} by {how} searching ({name})"
         for role, how, name in (("always", "always", ends.always), ("never", "never", ends.never))
-        if ends.em.get(role) is not None and name
+        if values.get(role) is not None and name
     ]
     against = f", against {' and '.join(beside)}" if beside else ""
-    yield f"{method.method} {gate}. It is right in {percent(ends.em['method'])}{against}."
+    common = f" of the {counted(ends.n, 'question')} that all of these answered" if ends.n < method.scored else ""
+    yield f"{method.method} {gate}. It is right in {percent(values['method'])}{common}{against}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +170,10 @@ def document(section: Section, prices: Prices | None = None, never: str | None =
     """``never`` and ``always`` name the methods that gates are replayed between. Raises UnknownName for one that is not there,
     InvalidSetting where both are the same."""
     by_method = group(section.rows)
-    gates, reason = _gates(section, by_method, never, always)
-    summary = summarise(section.rows, section.dataset, section.trusting)
+    foreign = section.foreign(never)
+    ours = {name: rows for name, rows in by_method.items() if name not in foreign}
+    gates, reason = _gates(section, ours, never, always)
+    summary = summarise(section.rows, section.dataset, section.trusting, foreign)
     report = Document(
         **{item.name: getattr(summary, item.name) for item in fields(summary)},
         verdict=verdict(summary),
@@ -175,7 +185,7 @@ def document(section: Section, prices: Prices | None = None, never: str | None =
         gates=gates,
         no_gates=reason,
         selective=tuple(one for name, rows in by_method.items() if (one := selective(name, rows))),
-        reliability=tuple(_reliability(section, by_method)),
+        reliability=tuple(_reliability(section, ours)),
         prices=prices,
         costs=tuple(costs(name, rows, prices) for name, rows in by_method.items()),
     )

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gnothi.calibration.baselines import always_of, never_of
 from gnothi.calibration.from_run import trusts_all
 from gnothi.report.titles import Name, names
 from gnothi.roles import ALWAYS, AT_ONCE, REASONING
 from gnothi.runs.folder import EXECUTION, read_config, read_rows
-from gnothi.runs.rows import Key, Row
+from gnothi.runs.rows import Key, Row, group
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,14 @@ class Section:
     origin: Mapping[Key, tuple[Path, Key]]
     expected: int
     trusting: tuple[str, ...] = ()
+
+    def foreign(self, never: str | None = None) -> frozenset[str]:
+        """The methods of another model than ``never``, or the method that stands for it: its answers say nothing of them."""
+        models = {path: config.get("model.name") for path, config in zip(self.runs, self.configs, strict=True)}
+        of = {row.method: models[self.origin[row.key][0]] for row in self.rows}
+        by_method = group(self.rows)
+        end = never or never_of(by_method, self.trusting) or always_of(by_method)
+        return frozenset(name for name, model in of.items() if model != of.get(end or "", model))
 
     @property
     def missing(self) -> int:

@@ -107,8 +107,9 @@ def truthfulness(rows: Sequence[Row]) -> Truthfulness | None:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Means over questions that did not fail. ``retrieval_rate``: share of questions with a search. ``gate_auroc`` is None
-    where there is no gate or no truth. ``intervals``: of every mean and of ``gate_auroc``, by name."""
+    """Means over questions that did not fail, of quality over those ``scored``, which have a gold answer. ``retrieval_rate``:
+    share of questions with a search. ``gate_auroc`` is None where there is no gate or no truth. ``intervals``: of every mean
+    and of ``gate_auroc``, by name."""
 
     method: str
     dataset: str
@@ -127,6 +128,7 @@ class Method:
     intervals: Mapping[str, Interval | None]
     cached_calls: float | None
     thought_tokens: float | None
+    scored: int
     gate: GateSummary | None
     beside: Beside | None
     search: SearchErrors | None
@@ -153,11 +155,18 @@ class Summary:
     warnings: tuple[str, ...]
 
 
-def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ()) -> Summary:
-    """Numbers have six significant digits. ``trusting`` are methods whose gate was told never to fire."""
+def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = (), foreign: Collection[str] = ()) -> Summary:
+    """Numbers have six significant digits. ``trusting`` are methods whose gate was told never to fire, ``foreign`` those of
+    another model than never and always, to which they are not held."""
     by_method = group(rows)
-    known, contained = (truth(by_method, metric, trusting) for metric in ("em", "accuracy"))
-    methods = tuple(_method(name, by_method, dataset, known, contained, trusting) for name in by_method)
+    ours = {name: own for name, own in by_method.items() if name not in foreign}
+    known, contained = (truth(ours, metric, trusting) for metric in ("em", "accuracy"))
+    methods = tuple(
+        _method(name, own, dataset, ours, known, contained, trusting)
+        if name in ours
+        else _method(name, own, dataset, {}, None, None, trusting)
+        for name, own in by_method.items()
+    )
     return rounded(
         Summary(
             dataset=dataset,
@@ -171,13 +180,13 @@ def summarise(rows: Sequence[Row], dataset: str, trusting: Collection[str] = ())
 
 def _method(
     name: str,
-    by_method: Mapping[str, Sequence[Row]],
+    rows: Sequence[Row],
     dataset: str,
+    by_method: Mapping[str, Sequence[Row]],
     known: Truth | None,
     contained: Truth | None,
     trusting: Collection[str],
 ) -> Method:
-    rows = by_method[name]
     answered = [row for row in rows if not row.failed]
     failures = len(rows) - len(answered)
     columns: dict[str, list[float]] = {
@@ -191,6 +200,7 @@ def _method(
         dataset=dataset,
         n=len(rows),
         failures=failures,
+        scored=len(columns["em"]),
         **{column: mean(values) for column, values in columns.items()},
         gate_auroc=gate.auroc if gate else None,
         intervals={column: mean_interval(values) for column, values in columns.items()}
