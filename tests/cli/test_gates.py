@@ -72,6 +72,16 @@ def test_infinite_thresholds_can_be_shown_everywhere(gnothi: Run, recorded: str,
     assert page.exists()
 
 
+def test_what_is_best_at_a_price_is_not_called_the_best_accuracy(gnothi: Run, recorded: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    given = ("--search-cost", "0.1", "--threshold", "perplexity=0.5", "--html", str(page))
+    code, out, err = gnothi("calibrate", "--replay", recorded, *given)
+    assert code == 0, err
+    assert "hindsight: accuracy at the threshold that is best for accuracy less 0.1 a retrieval" in " ".join(out.split())
+    assert "Accuracy less 0.1 a retrieval is best at " in " ".join(err.split())
+    assert "In hindsight: accuracy at the threshold that is best for accuracy less 0.1 a search on" in page.read_text("utf-8")
+
+
 def test_an_infinite_threshold_is_null_in_json(gnothi: Run, recorded: str) -> None:
     code, out, err = gnothi("calibrate", "--replay", recorded, "--threshold", "perplexity=-inf", "--json")
     assert code == 0, err

@@ -60,7 +60,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """The best that any threshold does on these very questions."""
+    """What the best threshold, the price counted, does on these very questions."""
 
     accuracy: float
     retrieval_rate: float
@@ -194,7 +194,7 @@ def document(replay: Replay, price: float = 0.0, thresholds: Mapping[str, float]
     )
     warnings = [
         *replay.alarms,
-        *(warning for name, one in signals.items() for warning in _decides_nothing(name, one)),
+        *(warning for name, one in signals.items() for warning in _decides_nothing(name, one, price)),
         *_tells_kinds(signals),
     ]
     return rounded(Compared(replay.source, replay.dataset, gates, warnings, replay.reached))
@@ -265,7 +265,7 @@ def _replayed(signal: Scores, replay: Replay, threshold: float) -> AtThreshold:
     )
 
 
-def _decides_nothing(name: str, signal: Signal) -> list[str]:
+def _decides_nothing(name: str, signal: Signal, price: float) -> list[str]:
     """A signal without a single score, or a threshold to be replayed that (almost) never or always fires."""
     if signal.range is None:
         return [f"{name}: there is no score of any question, so it tells nothing: every gate by it always retrieves."]
@@ -274,7 +274,8 @@ def _decides_nothing(name: str, signal: Signal) -> list[str]:
     if replayed is None or fires is None:
         return []
     chosen = signal.chosen
-    better = "" if chosen is None or chosen.threshold is None else f" Accuracy is best at {chosen.threshold:g}."
+    priced = f" less {price:g} a retrieval" if price else ""
+    better = "" if chosen is None or chosen.threshold is None else f" Accuracy{priced} is best at {chosen.threshold:g}."
     where = advice(signal.range, [replayed.threshold], signal.retrieve_when == "above")
     return [f"{name}: the threshold {replayed.threshold:g} (almost) {fires} retrieves.{where}{better}"]
 

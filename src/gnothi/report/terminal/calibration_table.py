@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnothi.report.numbers import between, counted, share, signed
+from gnothi.report.numbers import between, counted, percent, share, signed
 from gnothi.report.terminal.console import paragraph
 
 if TYPE_CHECKING:
@@ -93,32 +93,39 @@ def _worth(worth: Worth | None, limited: bool) -> list[str]:
     priced = f" (chosen at a price of {worth.price:g} a retrieval, which no accuracy here includes)" if worth.price else ""
     return [
         f"worth{priced}{', without the limit of the guarantee' if limited else ''}: accuracy {share(worth.accuracy)}"
-        f"{_between(worth.interval)} with {worth.retrieval_rate:.0%} retrieving, on questions that it was not chosen on; "
+        f"{_between(worth.interval)} with {percent(worth.retrieval_rate)} retrieving, on questions that it was not chosen on; "
         f"never {share(worth.never)}, always {share(worth.always)}, oracle {share(worth.oracle)}"
     ]
 
 
 def _advice(chosen: Chosen) -> list[str]:
-    """What follows, in plain words."""
+    """What follows, in plain words. With a guarantee nothing: what was judged are gates without its limit."""
     worth = chosen.worth
-    if worth is None:
+    if worth is None or chosen.guarantee is not None:
         return []
     if worth.best == "always":
-        why = (
-            "memory is never right here"
-            if chosen.wrong == chosen.n
-            else "the signal does not tell well enough when memory is right"
-        )
-        return [f"recommended: always search. No threshold is worth more: {why}. --method rag does it for less than a gate"]
+        if chosen.wrong == chosen.n:
+            why = "No answer from memory is fully right here, so there is nothing to trust"
+        elif worth.oracle == worth.always and not worth.price:
+            why = "No answer from memory is better here, so a gate can pay only with a price of searches (--search-cost)"
+        else:
+            why = "No threshold is worth more: the signal does not tell well enough when memory is right"
+        return [f"recommended: always search. {why}. --method rag does it for less than a gate"]
     if worth.best == "never":
-        why = "a search changes nothing" if worth.never == worth.always else "a search is not worth its price"
+        gained = round(worth.always - worth.never, 9)
+        if gained:
+            why = "a search gains no more than its price" if gained > 0 else "searching makes answers worse on average"
+        else:
+            why = "a search changes nothing" if worth.oracle == worth.never else "searching gains as much as it loses"
         return [f"recommended: never search. On these questions {why}: --method cot or direct does it for less"]
-    saved, gain = 1 - worth.retrieval_rate, worth.accuracy - worth.always
+    rate, end, quality = worth.retrieval_rate, "never", worth.never
+    saved, how = -rate, f"searches for {percent(rate)} of the questions"
+    if worth.always - worth.price > worth.never:
+        end, quality, saved = "always", worth.always, 1 - rate
+        how = f"saves {percent(saved)} of the searches"
+    gain = worth.accuracy - quality
     priced = f" ({signed(gain + saved * worth.price)} with the price of searches)" if worth.price else ""
-    return [
-        f"recommended: this gate. Against always searching it saves {saved:.0%} of the searches, at {signed(gain)} "
-        f"accuracy{priced}"
-    ]
+    return [f"recommended: this gate. Against {end} searching it {how}, at {signed(gain)} accuracy{priced}"]
 
 
 def _between(interval: Interval | None) -> str:

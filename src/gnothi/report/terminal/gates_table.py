@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _NOTES = """AUROC: does the signal tell where {truth} is wrong? threshold: best for accuracy{priced} on all questions (retrieve
 above it, or below where marked <). acc., retr., gap closed: each threshold is judged on questions that it was not chosen on
-(cross-validation); gap: from the better of never and always to the oracle. hindsight: the best accuracy of any threshold on
-these very questions. Below: 95% intervals."""
+(cross-validation); gap: from the better of never and always to the oracle. hindsight: accuracy at the threshold that is best
+for accuracy{priced} on these very questions. Below: 95% intervals."""
 
 
 def show_gates(console: Console, compared: Compared, title: str) -> None:
