@@ -164,6 +164,12 @@ def test_a_price_makes_retrieving_rarer() -> None:
     assert dear["retrieval_rate"] < 0.05 < free["retrieval_rate"]
 
 
+def test_a_gain_that_is_the_same_everywhere_has_no_interval() -> None:
+    one = replay(20)
+    chosen = document(replace(one, always=one.never))["signals"]["one"]["chosen"]
+    assert (chosen["gain"], chosen["gain_interval"]) == (pytest.approx(0), None)
+
+
 def test_too_few_questions_choose_nothing() -> None:
     found = document(replay(10))
     assert found["signals"]["one"]["chosen"] is None

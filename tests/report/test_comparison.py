@@ -40,6 +40,9 @@ def test_auroc_cost_and_what_was_left_out() -> None:
     assert (gram.model_calls, gram.prompt_tokens, gram.generated_tokens) == (1, 5, 60)
     assert set(found.left_out) == set(registry.names()) - {"gram", "energy"}
     assert found.left_out["self_report"] == ["scoring"]
+    lacking, asking = found.missing.values()
+    assert "self_report (scoring)" in lacking
+    assert asking == "cooccurrence (an index), semantic_entropy, verbalised"
     assert found.correlations.of == ["gram", "energy"]
 
 

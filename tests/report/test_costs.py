@@ -67,3 +67,6 @@ def test_by_hand() -> None:
     assert nothing_right is not None
     assert nothing_right.per_right is None
     assert costs("m", rows, None).money is None
+    without_search = costs("m", [row("m", n) for n in range(20)], Prices(retrieval=0.001)).money
+    assert without_search is not None
+    assert (without_search.per_thousand, without_search.interval) == (0, None)

@@ -19,9 +19,12 @@ def test_other_numbers() -> None:
     assert [number(value) for value in (None, 0.123, 12.34, 123.4)] == ["-", "0.12", "12.3", "123"]
     assert [thousands(value) for value in (999.4, 12_345)] == ["999", "12.3k"]
     assert [between(None), between(Interval(0.1, 1.0))] == ["", ".10-1.0"]
+    assert [between(Interval(0.004, 0.9996)), between(Interval(1e-17, 1 - 1e-16))] == [".004-.9996", ".00-1.0"]
     assert interval(Interval(-0.1, 0.1), sign=True) == "[−.100, +.100]"
     assert [money(value) for value in (None, 0.00123, 1234.5)] == ["-", "0.00123", "1,234.50"]
     assert [percent(value) for value in (None, -0.001, 0.126)] == ["-", "0%", "13%"]
+    assert [percent(value) for value in (0.0, 0.004, 0.996, 0.9996, 1.0)] == ["0%", "0.4%", "99.6%", "99.96%", "100%"]
+    assert [percent(value) for value in (1e-17, 1 - 1e-16)] == ["0%", "100%"]
     assert [counted(1, "search", "searches"), counted(2, "try", "tries"), counted(1200, "fact")] == [
         "1 search",
         "2 tries",

@@ -179,6 +179,16 @@ def test_it_opens_with_what_it_comes_to_and_lists_what_follows(whole: str) -> No
     assert [(name, title) for name, title in re.findall(r'<h3 id="(s0-\d+)">(.*?)</h3>', whole)] == contents
 
 
+def test_a_search_error_names_whose_answer_is_meant(tmp_path: Path) -> None:
+    """The method's own answer from memory may be right where that of never is wrong."""
+    rows = [row("cot", n, right=n == 1) for n in range(2)] + [row("seakr", 0, uncertainty=0.1)]
+    rows.append(row("seakr", 1, right=False, retrieved=True, uncertainty=0.9))
+    text = Page(render(load_runs([make_run(tmp_path / "run", rows)]))).text
+    assert "searched although cot was right (over-search)" in text
+    assert "did not search although cot was wrong (under-search)" in text
+    assert "should have searched" not in text
+
+
 def test_questions_beyond_the_first_are_folded_away(whole: str, tmp_path: Path) -> None:
     before, _, after = whole.partition("36 more questions</summary>")
     assert (before.count('class="question"'), after.count('class="question"')) == (25, 36)

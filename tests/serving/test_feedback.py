@@ -162,11 +162,11 @@ def test_a_learnt_gate_that_does_not_search_is_not_watched(gate: str, watched: b
 
 def test_a_guarantee_in_words() -> None:
     guarantee = {"target_error": 0.1, "epsilon": 0.1}
-    worth = {"accuracy": 0.8, "retrieval_rate": 0.4, "always": 0.75, "never": 0.5}
+    worth = {"accuracy": 0.8, "retrieval_rate": 0.996, "always": 0.75, "never": 0.5}
     said = in_words(calibration([0.1], guarantee=guarantee, worth=worth))
     told = "Guarantee: at most 10% of the answers given without a search are wrong, for questions like those"
     assert said[0].startswith(told)
-    assert "80% rightly and searches for 40%" in said[2]
+    assert "80% rightly and searches for 99.6%" in said[2]
     assert said[-1] == "Chosen on 100 questions of q.jsonl (em), 2026-11-23."
     judged = replace(calibration([], guarantee=guarantee), metric="feedback")
     assert "for answers like those that people judged" in in_words(judged)[0]

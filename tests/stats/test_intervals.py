@@ -34,6 +34,7 @@ def test_mean_interval_without_spread() -> None:
     low, high = mean_interval([0.0] * 20) or (9, 9)
     assert low == pytest.approx(0, abs=1e-12)
     assert 0.1 < high < 0.2
+    assert [mean_interval([value] * 20, share=False) for value in (0.0, 0.5, 1.0)] == [None] * 3
 
 
 def test_mean_interval_in_chunks_is_the_same_kind_of_interval(monkeypatch: pytest.MonkeyPatch) -> None:

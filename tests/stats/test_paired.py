@@ -46,6 +46,7 @@ def test_paired_test_is_symmetric_and_finds_no_difference_in_equals() -> None:
     assert there.p == back.p
     assert there.difference == -back.difference
     assert paired_test(first, first) == (40, 0.0, None, 1.0, "exact McNemar test")
+    assert [paired_test(*pair).interval for pair in (([0] * 20, [1] * 20), ([1] * 20, [0] * 20))] == [None, None]
 
 
 def test_paired_test_wants_pairs() -> None:

@@ -244,7 +244,7 @@ def _worth(signal: Scores, replay: Replay, price: float) -> Worth:
         retrieval_rate=_mean(judged.retrieved),
         interval=judged.interval,
         gain=float((judged.quality - better).mean()),
-        gain_interval=mean_interval(judged.quality - better),
+        gain_interval=mean_interval(judged.quality - better, share=False),
         gap_closed=closed.share,
         gap_closed_interval=closed.interval,
     )

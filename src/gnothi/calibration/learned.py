@@ -305,7 +305,7 @@ def _judge(outcome: _Outcome, replay: Replay, prices: Prices) -> Judged:
         not_known=float(1 - outcome.given.mean()),
         worth=float(worth.mean()),
         gain=float(more.mean()),
-        gain_interval=mean_interval(more) if np.ptp(more) else None,  # the very same answers: nothing to be unsure of
+        gain_interval=mean_interval(more, share=False),
         gap_closed=closed.share,
         gap_closed_interval=closed.interval,
     )

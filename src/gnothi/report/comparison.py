@@ -15,6 +15,7 @@ from gnothi.calibration.verdicts import gauged_scores
 from gnothi.metrics import METRICS
 from gnothi.runs.rows import Row, scored
 from gnothi.signals import registry
+from gnothi.signals.base import FollowUp
 from gnothi.stats.auroc import auroc, auroc_interval
 from gnothi.stats.intervals import Interval, mean, spearman
 from gnothi.stats.paired import holm, paired_test
@@ -155,6 +156,10 @@ class Reading:
     generated_tokens: float | None
 
 
+_LACKING = "because the model or a resource lacks what they need"
+_ASKING = "because each asks the model further questions, and is measured only if `signal` names it"
+
+
 @dataclass(frozen=True, slots=True)
 class SideBySide:
     """The signals that a method measured beside its answers; those that were ``left_out``, with what they need."""
@@ -166,6 +171,17 @@ class SideBySide:
     signals: tuple[Reading, ...]
     correlations: Correlations
     left_out: Mapping[str, Sequence[str]]
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why signals were left out, and which."""
+        reasons: dict[str, list[str]] = {}
+        for name, needs in self.left_out.items():
+            signal = registry.find(name)
+            asks = issubclass(signal if isinstance(signal, type) else type(signal), FollowUp)
+            reason = _ASKING if asks else _LACKING
+            reasons.setdefault(reason, []).append(f"{name} ({', '.join(needs)})" if needs else name)
+        return {reason: ", ".join(names) for reason, names in reasons.items()}
 
 
 def side_by_side(by_method: ByMethod) -> list[SideBySide]:

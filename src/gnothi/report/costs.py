@@ -122,7 +122,7 @@ def _money(rows: Sequence[Row], answered: Sequence[Row], prices: Prices) -> Mone
     return Money(
         total=total,
         per_thousand=mean(each),
-        interval=mean_interval(each),
+        interval=mean_interval(each, share=False),
         per_right=total / right if right else None,
         parts={name: sum(parts[name] for parts in paid) for name in PAID},
     )

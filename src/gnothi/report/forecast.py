@@ -72,8 +72,7 @@ def caveats(rows: Sequence[Row], paces: Sequence[Pace]) -> list[str]:
 def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, devices: int, prices: Prices | None) -> Forecast:
     def sums(values: Sequence[float], factor: float = 1.0, spread: float = 0.0) -> Estimate:
         each = mean(values) or 0.0
-        same = min(values) == max(values)
-        low, high = (None if same else mean_interval(values)) or (each, each)
+        low, high = mean_interval(values, share=False) or (each, each)
         whole = questions * factor
         return Estimate(each * whole, Interval(low * whole * (1 - spread), high * whole * (1 + spread)))
 

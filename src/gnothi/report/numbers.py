@@ -23,7 +23,8 @@ def interval(value: Interval | None, sign: bool = False) -> str:
 
 def between(value: Interval | None) -> str:
     """An interval in few columns."""
-    return "" if value is None else f"{value[0]:.2f}-{value[1]:.2f}".replace("0.", ".").replace("1.00", "1.0")
+    bounds = [f"{bound:.{_digits(bound)}f}" for bound in value or ()]
+    return "-".join(bounds).replace("0.", ".").replace("1.00", "1.0")
 
 
 def signed(value: float, digits: int = 3) -> str:
@@ -34,7 +35,16 @@ def signed(value: float, digits: int = 3) -> str:
 
 def percent(value: float | None) -> str:
     """With a true minus."""
-    return MISSING if value is None else f"{round(value, 2) + 0.0:.0%}".replace("-", "−")  # adding 0 turns -0 into 0
+    if value is None:
+        return MISSING
+    digits = _digits(value)
+    return f"{round(value, digits) + 0.0:.{digits - 2}%}".replace("-", "−")  # adding 0 turns -0 into 0
+
+
+def _digits(value: float) -> int:
+    """Two, or more where a share that is neither nothing nor all would read as such; six at most."""
+    inside = 0 < round(value, 6) < 1
+    return next(digits for digits in range(2, 7) if not inside or round(value, digits) not in (0, 1))
 
 
 def number(value: float | None) -> str:

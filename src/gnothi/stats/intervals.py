@@ -29,19 +29,22 @@ def mean(values: Iterable[float]) -> float | None:
 
 
 def mean_interval(
-    values: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0
+    values: ArrayLike, confidence: float = CONFIDENCE, resamples: int = RESAMPLES, seed: int = 0, share: bool = True
 ) -> Interval | None:
     """Percentile bootstrap interval of the mean (Efron & Tibshirani 1993, chapter 13). None for fewer than two values.
 
     Where all values are equal the bootstrap says nothing: for all zeros or all ones the Wilson interval of a share is given.
+    What is no ``share`` (a cost, a difference) may lie outside [0, 1]: None where all values are equal.
     """
     sample = np.asarray(values, dtype=np.float64)
     if len(sample) < 2:
         return None
-    if np.ptp(sample) == 0:
-        value = float(sample[0])
-        share = value in (0.0, 1.0)
-        return wilson_interval(round(value * len(sample)), len(sample), confidence) if share else Interval(value, value)
+    if np.ptp(sample) <= 1e-12:  # means of several folds differ in their last bits
+        if not share:
+            return None
+        value = round(float(sample[0]), 12)
+        whole = value in (0.0, 1.0)
+        return wilson_interval(round(value * len(sample)), len(sample), confidence) if whole else Interval(value, value)
     return bootstrap((sample,), np.mean, confidence, resamples, seed)
 
 

@@ -34,9 +34,8 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> PairedTest:
     a, b = columns(first, second, least=1)
     differences = a - b
     moved = differences[differences != 0]
-    mean, interval = float(differences.mean()), mean_interval(differences)
+    mean, interval = float(differences.mean()), mean_interval(differences, share=False)
     if not len(moved):
-        # A tie in every question: the interval of a constant zero, not that of a share.
         return PairedTest(len(a), 0.0, None, 1.0, "exact McNemar test")
     if np.ptp(np.abs(moved)) == 0:
         from scipy import stats

@@ -71,6 +71,11 @@ def test_signals_side_by_side_and_what_was_left_out() -> None:
     assert "gram.residual .500" in flat
     assert "left out, because the model or a resource lacks what they need: " in flat
     assert "gram (hidden_states)" in flat
+    asking = (
+        "left out, because each asks the model further questions, and is measured only if `signal` names it: cooccurrence ("
+    )
+    assert asking in flat
+    assert "verbalised" not in flat.partition("lacks what they need: ")[2].partition("panel: ")[0]
 
 
 def test_how_much_was_thought() -> None:

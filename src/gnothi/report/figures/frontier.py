@@ -20,7 +20,7 @@ from gnothi.report.figures.drawing import (
     style,
     thinned,
 )
-from gnothi.report.numbers import metric_name, share
+from gnothi.report.numbers import metric_name, percent, share
 from gnothi.report.titles import name_all
 
 if TYPE_CHECKING:
@@ -119,4 +119,4 @@ def _at_its_place(point: MethodPoint) -> list[str]:
     """A method's accuracy in the column nearest to its retrieval rate."""
     rate = point.retrieval_rate
     nearest = min(_RATES, key=lambda column: abs(column - rate))
-    return [f"{share(point.accuracy)} at {rate:.0%}" if column == nearest else "" for column in _RATES]
+    return [f"{share(point.accuracy)} at {percent(rate)}" if column == nearest else "" for column in _RATES]

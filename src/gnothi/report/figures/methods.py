@@ -20,7 +20,7 @@ Cost = tuple[float | None, Interval | None]
 
 
 def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
-    """How often each method searched without need, and did not though it should have."""
+    """How often each method searched although the one that never searches was right, and did not although it was wrong."""
     searched = [(method.method, method.search) for method in methods if method.search and method.search.n]
     if not any(search.over_search.count + search.under_search.count for _, search in searched):
         return None
@@ -28,8 +28,8 @@ def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
     def paint(axes: Axes) -> None:
         places, most = range(len(searched)), 0.1
         for sign, colour, summary, values in (
-            (1, SERIES[1], "searched without need", [search.over_search.share or 0.0 for _, search in searched]),
-            (-1, SERIES[0], "should have searched", [search.under_search.share or 0.0 for _, search in searched]),
+            (1, SERIES[1], "over-search", [search.over_search.share or 0.0 for _, search in searched]),
+            (-1, SERIES[0], "under-search", [search.under_search.share or 0.0 for _, search in searched]),
         ):
             bars = axes.barh(places, [sign * value for value in values], color=colour, alpha=0.85, height=0.6, label=summary)
             axes.bar_label(bars, [f"{value:.2f}" if value else "" for value in values], padding=3, fontsize=8)
@@ -48,8 +48,8 @@ def search_errors(section: str, methods: Sequence[Method]) -> Picture | None:
     summary = "; ".join(f"{name}: over {over}, under {under}" for name, over, under in rows)
     return Picture(
         "Searched too much, searched too little",
-        f"To the right: searched although {searched[0][1].closed_book}, which never searches, was right. To the left: did not "
-        "search although it was wrong.",
+        f"Over-search, to the right: searched although {searched[0][1].closed_book}, which never searches, was right. "
+        "Under-search, to the left: did not search although it was wrong.",
         draw(
             f"{section}-search",
             f"Over-search and under-search. {summary}",

@@ -25,11 +25,12 @@ from gnothi.version import __version__
 
 # A report's questions one by one, each with what happened, and marks to find them by.
 
+_NEVER = "the method that never searches"
 MARKS = {
     "wrong": "wrong answers",
     "right": "right answers",
-    "over": "searched without need (over-search)",
-    "under": "should have searched (under-search)",
+    "over": f"searched although {_NEVER} was right (over-search)",
+    "under": f"did not search although {_NEVER} was wrong (under-search)",
     "misread": "read the answer, but answered wrongly",
     "unread": "found the answer, but did not read it",
     "unfound": "did not find the answer",
@@ -105,7 +106,7 @@ def questions(section: Section, limit: int, room: int) -> list[Question]:
                     done=action(row) if not row.failed else "",
                     stage=STAGES.get(row.stage, row.stage),
                     score=scores[row.method].get(question),
-                    hints=tuple(MARKS[mark] for mark in marks if mark in ("over", "under")),
+                    hints=tuple(MARKS[mark].replace(_NEVER, never or "") for mark in marks if mark in ("over", "under")),
                     marks=tuple(f"{mark}-{numbers[row.method]}" for mark in marks),
                     steps=described if room > 0 else None,
                 )

@@ -70,9 +70,8 @@ def _signals(console: Console, panel: SideBySide) -> None:
         f"{panel.n} are wrong; 95% intervals). Calls, tokens read and written: what the signal alone adds to the answer",
     )
     tables.side_by_side(panel).show(console)
-    if panel.left_out:
-        missing = ", ".join(f"{name} ({', '.join(needs)})" if needs else name for name, needs in panel.left_out.items())
-        paragraph(console, f"{method}: left out, because the model or a resource lacks what they need: {missing}")
+    for reason, names in panel.missing.items():
+        paragraph(console, f"{method}: left out, {reason}: {names}")
 
 
 def _beside(method: Method) -> Iterator[str]:

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from gnothi.calibration.file import Calibration
 from gnothi.config import as_text
 from gnothi.methods.planned import name_of
+from gnothi.report.numbers import percent
 from gnothi.serving.context import Context
 from gnothi.serving.service import SetUp, public_name
 from gnothi.session.knowledge import effective_threshold
@@ -47,8 +48,9 @@ def _worth(calibration: Calibration) -> list[str]:
     if worth is None:
         return []
     return [
-        f"On questions it was not chosen on, the gate answers {worth['accuracy']:.0%} rightly and searches for "
-        f"{worth['retrieval_rate']:.0%}; always searching answers {worth['always']:.0%} rightly, never {worth['never']:.0%}."
+        f"On questions it was not chosen on, the gate answers {percent(worth['accuracy'])} rightly and searches for "
+        f"{percent(worth['retrieval_rate'])}; always searching answers {percent(worth['always'])} rightly, never "
+        f"{percent(worth['never'])}."
     ]
 
 
