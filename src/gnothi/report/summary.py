@@ -203,7 +203,7 @@ def _method(
         scored=len(columns["em"]),
         **{column: mean(values) for column, values in columns.items()},
         gate_auroc=gate.auroc if gate else None,
-        intervals={column: mean_interval(values) for column, values in columns.items()}
+        intervals={column: mean_interval(values, share=column not in COUNTS) for column, values in columns.items()}
         | {"gate_auroc": gate.interval if gate else None},
         cached_calls=mean([row.cost.get("cached_calls", 0) for row in answered]),
         thought_tokens=mean([row.cost.get("thought_tokens", 0) for row in answered]),
