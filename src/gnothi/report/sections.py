@@ -30,6 +30,8 @@ class Section:
 
     def foreign(self, never: str | None = None) -> frozenset[str]:
         """The methods of another model than ``never``, or the method that stands for it: its answers say nothing of them."""
+        if len(self.runs) < 2:
+            return frozenset()
         models = {path: config.get("model.name") for path, config in zip(self.runs, self.configs, strict=True)}
         of = {row.method: models[self.origin[row.key][0]] for row in self.rows}
         by_method = group(self.rows)
