@@ -148,7 +148,7 @@ def _models() -> Iterator[str]:
     yield "\n## The server\n\nIn `[server]` of a file, or `--set server.KEY=VALUE`: [how](../how-to/serve.md).\n"
     yield _table(
         [
-            {"key": key, "default": as_text(one.default), "type": one.type_name, "help": one.help}
+            {"key": key, "default": as_text(one.default), "type": one.type_name, "help": one.help, "range": one.range}
             for key, one in settings_of(ServerSettings).items()
         ]
     )
@@ -176,7 +176,8 @@ def _errors() -> str:
 
 
 def _table(settings: list[dict[str, Any]]) -> str:
-    rows = (f"| `{one['key']}` | {_cell(one['default'])} | {_cell(one['type'])} | {_cell(one['help'])} |" for one in settings)
+    typed = [(one, ", ".join(filter(None, (one["type"], one["range"])))) for one in settings]
+    rows = (f"| `{one['key']}` | {_cell(one['default'])} | {_cell(kind)} | {_cell(one['help'])} |" for one, kind in typed)
     return "\n".join(["| setting | default | type | meaning |", "|---|---|---|---|", *rows, ""])
 
 

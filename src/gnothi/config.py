@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, ge
 import tomli_w
 
 from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, shown
+from gnothi.fields import range_of
 from gnothi.files import TOML_ERRORS, nearest
 
 T = TypeVar("T")
@@ -68,13 +69,14 @@ class Named:
 
 class Setting(NamedTuple):
     """One settable field: dotted key, type, default (``dataclasses.MISSING`` when it must be given) and help text. ``typed``:
-    a user gives it; else only calibrations and the files of runs do, and it is not listed."""
+    a user gives it; else only calibrations and the files of runs do, and it is not listed. ``range``: of a number, in words."""
 
     key: str
     annotation: Any
     default: Any
     help: str = ""
     typed: bool = True
+    range: str = ""
 
     @property
     def type_name(self) -> str:
@@ -252,7 +254,7 @@ def _settings_of(cls: type, prefix: str) -> Mapping[str, Setting]:
             continue
         if _is_plain(annotation):
             help, typed = str(item.metadata.get("help", "")), bool(item.metadata.get("typed", True))
-            settings[key] = Setting(key, annotation, _default(item), help, typed)
+            settings[key] = Setting(key, annotation, _default(item), help, typed, range_of(item.metadata))
         elif isinstance(annotation, type) and is_dataclass(annotation) and (nested := _default(item)) is not MISSING:
             for inner, setting in _settings_of(annotation, f"{key}.").items():
                 settings[inner] = setting._replace(default=_get(nested, inner.removeprefix(f"{key}.")))

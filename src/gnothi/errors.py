@@ -201,3 +201,8 @@ def shown(value: object) -> str:
     except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
         return f"a very large {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def counted(number: int, unit: str, several: str = "") -> str:
+    """``1 search``, ``2 searches``: the plural ends in s, unless it is given."""
+    return f"{number:,} {unit if number == 1 else several or unit + 's'}"

@@ -78,6 +78,7 @@ def test_what_is_best_at_a_price_is_not_called_the_best_accuracy(gnothi: Run, re
     code, out, err = gnothi("calibrate", "--replay", recorded, *given)
     assert code == 0, err
     assert "hindsight: accuracy at the threshold that is best for accuracy less 0.1 a retrieval" in " ".join(out.split())
+    assert "The best of several signals looks better here than it will on new questions." in " ".join(out.split())
     assert "Accuracy less 0.1 a retrieval is best at " in " ".join(err.split())
     assert "In hindsight: accuracy at the threshold that is best for accuracy less 0.1 a search on" in page.read_text("utf-8")
 

@@ -29,6 +29,7 @@ def test_sums_are_means_times_questions() -> None:
     assert found.money is not None
     assert found.hours.value == pytest.approx(1e6 * 100 * (100 / 1000) / 3600 / 4)  # ten tokens a second
     assert found.money.value == pytest.approx(90 + 20 + 3 * 4 * found.hours.value)
+    assert found.hours.between is not None
     assert found.hours.between.low == pytest.approx(1e6 * 90 * 0.1 / 3600 / 4 * (1 - SPREAD))
 
 
@@ -38,6 +39,9 @@ def test_ends_hold_the_value(costs: list[tuple[int, int]], questions: int) -> No
     (found,) = forecast(rows, TIMED, questions, 2, Prices(hour=1.0))
     for one in (found.calls, found.searches, found.read, found.written, found.hours, found.money):
         assert one is not None
+        assert (one.between is None) == (len(costs) == 1)
+        if one.between is None:
+            continue
         assert one.between.low <= one.value * (1 + 1e-9)
         assert one.value <= one.between.high * (1 + 1e-9)
 
@@ -57,7 +61,9 @@ def test_a_run_without_answers_is_refused() -> None:
 
 def test_doubts_are_told() -> None:
     assert "not timed" in caveats([_row(1, 1)], [])[0]
-    assert caveats([_row(1, 1)], TIMED) == []
-    assert "rarely full" in caveats([_row(1, 1)], [Pace(1.0, 10, 10, 256)])[0]
-    assert "side by side" in caveats([_row(1, 1), _row(1, 1, "cot")], TIMED)[0]
-    assert "cache" in caveats([_row(1, 1, cached=1)], TIMED)[0]
+    two = [_row(1, 1), _row(1, 1, number=1)]
+    assert caveats(two, TIMED) == []
+    assert "one question" in caveats(two[:1], TIMED)[0]
+    assert "rarely full" in caveats(two, [Pace(1.0, 10, 10, 256)])[0]
+    assert "side by side" in caveats([*two, _row(1, 1, "cot"), _row(1, 1, "cot", 1)], TIMED)[0]
+    assert "cache" in caveats([_row(1, 1, cached=1), _row(1, 1, cached=1, number=1)], TIMED)[0]

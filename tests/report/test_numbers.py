@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gnothi.report.numbers import between, chance, counted, interval, money, number, percent, share, signed, thousands
+from gnothi.errors import counted
+from gnothi.report.numbers import between, chance, interval, money, number, percent, share, signed, thousands
 from gnothi.stats.intervals import Interval
 
 

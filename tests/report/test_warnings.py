@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from gnothi.metrics import score
 from gnothi.report.warnings import warnings_of
 from gnothi.runs.rows import Row
 from tests.report.rows import row
@@ -60,6 +61,12 @@ def test_answers_that_say_the_question_again(echoed: int, said: bool) -> None:
     assert warnings_of("m", [*rows, *(row("m", n) for n in range(8, 40))]) == ()
     chosen = warnings_of("m", [replace(one, choices=("gold", "lead")) for one in rows])
     assert not any("the question again" in one for one in chosen)
+
+
+def test_an_example_names_the_gold_answer_that_is_meant() -> None:
+    rows = [replace(one, gold=("silver", "Ada\u2011Marie")) for one in _rows(1, answer="Ada-Marie")]
+    (found,) = warnings_of("m", [replace(one, metrics=score("Ada-Marie", one.gold)) for one in rows])
+    assert '"Ada-Marie" for "Ada\u2011Marie"' in found
 
 
 def test_a_gate_that_is_held_is_not_blamed_for_it() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from gnothi.calibration.comparisons import Compared, alone, leads
 from gnothi.calibration.comparisons import effect_of as compared
 from gnothi.calibration.stopping import Margins, Paths, StoppingEffect, effect_of, effect_of_all, margins
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.signals.stopping import Stopping
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.auroc import auroc, auroc_interval
@@ -179,8 +179,8 @@ def _expected(scores: Floats, wrong: Mask, target_error: float) -> float:
 def _choose(sample: Sample, target_error: float | None, price: float | None, epsilon: float, seed: int) -> Chosen:
     if len(sample.scores) < FEWEST:
         raise InvalidInput(
-            f"cannot calibrate: got {len(sample.scores)} questions with a score and a gold answer, expected at least {FEWEST}, "
-            "better a few hundred."
+            f"cannot calibrate: got {counted(len(sample.scores), 'question')} with a score and a gold answer, expected at "
+            f"least {FEWEST}, better a few hundred."
         )
     guarantee, worth = None, None
     if target_error is not None:

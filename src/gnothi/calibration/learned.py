@@ -15,7 +15,7 @@ import numpy as np
 from gnothi.calibration.compare import FEWEST
 from gnothi.calibration.learned_records import BestSignal, Ends, Judged, Learned, Prices, example, shown
 from gnothi.calibration.replay import Floats, Mask, Replay
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.filtering.learned import LearnedGate
 from gnothi.filtering.traits import AFTER_SEARCH, DRAFT, SEARCH, STAGES, traits
 from gnothi.runs.rows import rounded
@@ -188,7 +188,9 @@ def _common(tables: Sequence[Table]) -> tuple[str, ...]:
 def _require(names: Sequence[str], questions: int, learnt: Sequence[Replay]) -> None:
     where = ", ".join(replay.source for replay in learnt)
     if questions < FEWEST:
-        raise InvalidInput(f"cannot learn a gate from {where}: got {questions} questions, expected at least {FEWEST}.")
+        raise InvalidInput(
+            f"cannot learn a gate from {where}: got {counted(questions, 'question')}, expected at least {FEWEST}."
+        )
     if not names:
         raise InvalidInput(
             f"cannot learn a gate from {where}: got no features that all files have, expected texts of questions and "

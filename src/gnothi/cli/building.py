@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from gnothi.cli.saying import say
+from gnothi.errors import counted
 from gnothi.naming import on_the_command_line
-from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval import left_out
 

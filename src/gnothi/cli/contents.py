@@ -12,10 +12,9 @@ from gnothi.cli import graph_index, options
 from gnothi.cli.building import UNFINISHED
 from gnothi.cli.running import SOME_FAILED
 from gnothi.cli.saying import say
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.files import DATABASE_ERRORS
 from gnothi.naming import on_the_command_line
-from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval import left_out
 from gnothi.retrieval.registry import RETRIEVERS

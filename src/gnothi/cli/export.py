@@ -30,10 +30,10 @@ def export(run: Path, format: str, out: Path, methods: tuple[str, ...]) -> None:
     gnothi export runs/lab --to inspect --method seakr --out logs/lab.eval
     gnothi export runs/lab --to ragas --method seakr --out lab-ragas.jsonl
     """
+    from gnothi.errors import counted
     from gnothi.report.export import records
     from gnothi.report.export.inspect import write_inspect
     from gnothi.report.export.records import exported
-    from gnothi.report.numbers import counted
 
     found = exported(run, methods)
     write = {

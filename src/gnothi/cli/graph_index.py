@@ -11,8 +11,7 @@ import click
 
 from gnothi.cli.building import end, progress
 from gnothi.cli.saying import say
-from gnothi.errors import InvalidSetting
-from gnothi.report.numbers import counted
+from gnothi.errors import InvalidSetting, counted
 from gnothi.report.terminal.console import clean, print_json
 
 if TYPE_CHECKING:

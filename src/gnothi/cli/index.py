@@ -17,10 +17,9 @@ import click
 from gnothi.cli import contents, graph_index, options
 from gnothi.cli.building import UNFINISHED, end, progress, unread
 from gnothi.cli.saying import Group, say
-from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
+from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting, counted
 from gnothi.events import Event, UnknownKeys, listen
 from gnothi.graph.registry import open_graph
-from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, print_json
 from gnothi.retrieval.filtering import filtered, unknown_keys
 from gnothi.retrieval.filters import Filters, as_filters

@@ -12,7 +12,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.saying import Group, say
-from gnothi.errors import InvalidSetting, UnknownName
+from gnothi.errors import InvalidSetting, UnknownName, counted
 from gnothi.report.terminal import console as terminal
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def info(named: str, as_json: bool) -> None:
 def questions(kind: str | None, count: int, seed: int, named: str, out: Path | None, as_json: bool) -> None:
     """Show questions about the world, each with what the model saw, what the library holds, and the right action."""
     from gnothi import lab as laboratory
-    from gnothi.report.numbers import counted
     from gnothi.session.data import LAB_QUESTIONS
 
     kinds: dict[str, Any] = {name: name for name in laboratory.KINDS}

@@ -268,7 +268,8 @@ def _named(capabilities: Capabilities) -> list[str]:
 
 
 def _setting(setting: Setting) -> Mapping[str, str]:
-    return {"key": setting.key, "type": setting.type_name, "default": as_text(setting.default), "help": setting.help}
+    described = {"type": setting.type_name, "default": as_text(setting.default), "help": setting.help, "range": setting.range}
+    return {"key": setting.key, **described}
 
 
 def _settings(settings: Iterable[Setting]) -> None:
@@ -282,10 +283,10 @@ def _assignment(setting: Setting) -> str:
 
 
 def _explained(setting: Setting) -> str:
-    """The help text, with the type where default and help do not tell it."""
-    if setting.help and not setting.type_name.startswith("one of"):
-        return setting.help
-    return f"{setting.help} ({setting.type_name})".strip()
+    """The help text, with the range, and with the type where default and help do not tell it."""
+    kind = setting.type_name if not setting.help or setting.type_name.startswith("one of") else ""
+    more = ", ".join(filter(None, (kind, setting.range)))
+    return f"{setting.help} ({more})".strip() if more else setting.help
 
 
 def _heading(name: str, summary: str) -> None:

@@ -190,7 +190,7 @@ def _lines(one: Forecast) -> list[tuple[str, str]]:
 
 def _shown(one: Estimate, form: Callable[[float], str] | None = None) -> str:
     say = form or _count
-    low, high = one.between
+    low, high = one.between or (one.value, one.value)
     return say(one.value) if low == high else f"{say(one.value)} ({say(low)} to {say(high)})"
 
 

@@ -17,10 +17,10 @@ from gnothi.calibration.from_run import replay_methods
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.verdicts import FEWEST_DECISIONS, GateSummary, one_sided, paired_scores, truth
 from gnothi.config import as_text
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.report.comparison import Beside, Roles
 from gnothi.report.costs import Costs, Prices, costs
-from gnothi.report.numbers import SIGNIFICANT, between, counted, metric_name, percent
+from gnothi.report.numbers import SIGNIFICANT, between, metric_name, percent
 from gnothi.report.sections import Section
 from gnothi.report.selective import Selective, selective
 from gnothi.report.summary import Method, Summary, summarise

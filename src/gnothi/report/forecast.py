@@ -19,10 +19,11 @@ RAMP = 4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """With the ends of what is likely (95% for the questions; hours and money by hours also ± ``SPREAD``)."""
+    """With the ends of what is likely (95% for the questions; hours and money by hours also ± ``SPREAD``); one answer does not
+    tell them."""
 
     value: float
-    between: Interval
+    between: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ def caveats(rows: Sequence[Row], paces: Sequence[Pace]) -> list[str]:
             f"hours are too high; ask {RAMP} times as many as are under way"
         )
     answered = group([row for row in rows if not row.failed])
+    if any(len(some) == 1 for some in answered.values()):
+        notes.append("one question was answered, so nothing is known of how much others differ; ask at least two")
     if len(answered) > 1 and paces:
         notes.append("several methods ran side by side: hours are shared out by tokens; time one alone to be sure of it")
     if any(row.cost.get("cached_calls") for some in answered.values() for row in some):
@@ -71,9 +74,10 @@ def caveats(rows: Sequence[Row], paces: Sequence[Pace]) -> list[str]:
 
 def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, devices: int, prices: Prices | None) -> Forecast:
     def sums(values: Sequence[float], factor: float = 1.0, spread: float = 0.0) -> Estimate:
-        each = mean(values) or 0.0
+        each, whole = mean(values) or 0.0, questions * factor
+        if len(values) < 2:
+            return Estimate(each * whole, None)
         low, high = mean_interval(values, share=False) or (each, each)
-        whole = questions * factor
         return Estimate(each * whole, Interval(low * whole * (1 - spread), high * whole * (1 + spread)))
 
     read = [row.cost["prompt_tokens"] for row in rows]
@@ -88,7 +92,8 @@ def _of(name: str, rows: Sequence[Row], paces: Sequence[Pace], questions: int, d
     if prices is not None and (hours or not prices.hour):
         each = (prices.prompt / MILLION, prices.generated / MILLION, prices.call, prices.retrieval)
         parts = [*zip(usage, each, strict=True), *([(hours, prices.hour * devices)] if hours else [])]
-        low, high = (sum(one.between[end] * price for one, price in parts) for end in (0, 1))
-        money = Estimate(sum(one.value * price for one, price in parts), Interval(low, high))
+        ends = [(one.between, price) for one, price in parts if one.between]
+        between = Interval(*(sum(ends_of[end] * price for ends_of, price in ends) for end in (0, 1))) if ends else None
+        money = Estimate(sum(one.value * price for one, price in parts), between)
     reads, writes, calls, searches = usage
     return Forecast(name, len(rows), calls, searches, reads, writes, hours, money)

@@ -69,11 +69,6 @@ def chance(p: float) -> str:
     return f"{p:.0e}".replace("e-0", "e-") if p < 0.001 else f"{p:.2g}"
 
 
-def counted(number: int, unit: str, several: str = "") -> str:
-    """``1 search``, ``2 searches``: the plural ends in s, unless it is given."""
-    return f"{number:,} {unit if number == 1 else several or unit + 's'}"
-
-
 def metric_name(metric: str) -> str:
     """A metric in words."""
     return {"em": "exact match", "f1": "F1", "contained": "answers that contain a right one"}.get(metric, metric)

@@ -27,6 +27,7 @@ from gnothi.runs.answer_stages import MISREAD, UNFOUND, UNREAD, WITHOUT
 if TYPE_CHECKING:
     from gnothi.calibration.compare import Correlations, Gates, Signal, Worth
     from gnothi.calibration.learned_records import Learned, Reason, Weight
+    from gnothi.report.breakdown import Cell
     from gnothi.report.comparison import Comparison, SideBySide
     from gnothi.report.costs import Costs, Prices
     from gnothi.report.document import Difference
@@ -61,7 +62,7 @@ def _attribute(one: Any, key: str, interval: str = "") -> Value:
 def methods(summaries: Iterable[Method]) -> Table:
     """Quality, cost and gate. A terminal of 80 columns has no room for the intervals of F1 and accuracy."""
     columns = (
-        _METHOD, _N,
+        _METHOD, Column("n", COUNT),
         Column("exact match", SHARE, "EM"),
         Column("F1", SHARE, below=False),
         Column("accuracy", SHARE, "acc.", below=False),
@@ -84,12 +85,17 @@ def _method(one: Method) -> Row:
     return Row(
         (
             one.method,
-            Value(one.n, note=f"{one.failures} failed" if one.failures else ""),
+            _answered(one),
             *map(measured, ("em", "f1", "accuracy", "retrieval_rate")),
             *(one.retrievals, one.model_calls, tokens, one.prompt_tokens, one.generated_tokens, one.seconds),
             measured("gate_auroc"),
         )
     )
+
+
+def _answered(one: Method | Cell) -> Value:
+    """How many questions the means are over."""
+    return Value(one.n - one.failures, note=f"of {one.n}" if one.failures else "")
 
 
 def reached(by_method: Mapping[str, Reached]) -> Table:
@@ -235,7 +241,7 @@ def truthfulness(summaries: Iterable[Method]) -> Table:
 def kinds(summaries: Iterable[Method]) -> Table:
     columns = [_METHOD, _page("kind", text=True), _N, *map(_page, ("exact match", "F1", "accuracy", "with a search"))]
     rows = [
-        Row((one.method, of.of["kind"], of.n, of.em, of.f1, of.accuracy, of.retrieval_rate, of.retrievals))
+        Row((one.method, of.of["kind"], _answered(of), of.em, of.f1, of.accuracy, of.retrieval_rate, of.retrievals))
         for one in summaries
         if len(one.kinds) > 1
         for of in one.kinds

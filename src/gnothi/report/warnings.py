@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gnothi.calibration.sentence_answers import sentence_answers
 from gnothi.calibration.verdicts import degenerate, gate_summary
-from gnothi.errors import reason, sentence
+from gnothi.errors import counted, reason, sentence
 from gnothi.metrics import named_choice
 from gnothi.metrics.accuracy import echoes
 from gnothi.metrics.holding import only_inside_words
 from gnothi.metrics.spelling import matches_without_signs, misses_by_spelling, vanishes
-from gnothi.report.numbers import counted, share
+from gnothi.report.numbers import share
 from gnothi.runs.rows import Row
 from gnothi.stats.intervals import mean
 
@@ -161,7 +161,7 @@ def _spelling(answered: Sequence[Row]) -> str | None:
     misses = "misses" if len(missed) == 1 else "miss"
     return (
         f"{counted(len(missed), 'answer')} {misses} exact match only by a dash, an apostrophe, composed accents or width "
-        f"({_example(missed)}): the official normal form keeps these apart, accuracy does not"
+        f"({_example(missed, misses_by_spelling)}): the official normal form keeps these apart, accuracy does not"
     )
 
 
@@ -173,7 +173,7 @@ def _signs(answered: Sequence[Row]) -> str | None:
     are = "is" if len(matched) == 1 else "are"
     return (
         f"{counted(len(matched), 'answer')} {are} right only since the official normal form drops signs and points "
-        f"({_example(matched)}): look at them before you rely on exact match"
+        f"({_example(matched, matches_without_signs)}): look at them before you rely on exact match"
     )
 
 
@@ -184,7 +184,7 @@ def _inside_words(answered: Sequence[Row]) -> str | None:
         return None
     return (
         f"accuracy counts {counted(len(inside), 'answer')} as right in which the gold answer is a part of a longer word or "
-        f"number ({_example(inside)})"
+        f"number ({_example(inside, only_inside_words)})"
     )
 
 
@@ -206,8 +206,11 @@ def _free(answered: Sequence[Row]) -> list[Row]:
     return [row for row in answered if row.metrics and row.gold and not row.choices]
 
 
-def _example(rows: Sequence[Row]) -> str:
-    return f'"{(rows[0].answer or "")[:40]}" for "{rows[0].gold[0][:40]}"'
+def _example(rows: Sequence[Row], told: Callable[[str, Sequence[str]], bool]) -> str:
+    """The first answer, for the gold answer of which it is ``told``."""
+    answer, golds = rows[0].answer or "", rows[0].gold
+    gold = next((one for one in golds if told(answer, (one,))), golds[0])
+    return f'"{answer[:40]}" for "{gold[:40]}"'
 
 
 def _em(answered: Sequence[Row]) -> list[float]:

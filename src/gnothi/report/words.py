@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnothi import events
-from gnothi.report.numbers import counted
+from gnothi.errors import counted
 from gnothi.retrieval.filtering import unknown_keys
 from gnothi.types import Passage
 

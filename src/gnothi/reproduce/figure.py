@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gnothi.errors import counted
 from gnothi.report.comparison import Comparison
 from gnothi.report.figures.drawing import COLOURS, MARKERS, new_figure, save_figure, style
-from gnothi.report.numbers import SIGNIFICANT, counted, share
+from gnothi.report.numbers import SIGNIFICANT, share
 from gnothi.reproduce.ablation import Line, Table
 
 _NAMES = {"em": "exact match", "f1": "F1", "accuracy": "accuracy", "retrievals": "searches a question"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnothi.config import as_text
-from gnothi.report.numbers import counted
+from gnothi.errors import counted
 from gnothi.report.terminal.console import clean, definitions, paragraph
 from gnothi.reproduce import tables
 from gnothi.reproduce.estimate import rent

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnothi.errors import counted
 from gnothi.metrics import METRICS
 from gnothi.report import table_form
-from gnothi.report.numbers import counted, share
+from gnothi.report.numbers import share
 from gnothi.report.spreadsheet import bounds, flat, write_csv
 from gnothi.report.table_form import CHANCE, NUMBER, SHARE, SIGNED, THOUSANDS, Column, Row, Value
 from gnothi.report.terminal.console import paragraph

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gnothi.errors import counted
 from gnothi.events import Decided, Event, Listener, Searched, Usage, found_nothing, listen
 from gnothi.notebook import listing
 from gnothi.own_code import running
 from gnothi.protocols import Method
-from gnothi.report.numbers import counted, number
+from gnothi.report.numbers import number
 from gnothi.seeding import question_scope
 from gnothi.session.plan import Plan
 from gnothi.session.resources import Opened

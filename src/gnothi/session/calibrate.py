@@ -18,14 +18,13 @@ from gnothi.calibration.replay import Replay
 from gnothi.calibration.sentence_answers import check_exact_match
 from gnothi.calibration.source import Source
 from gnothi.calibration.stopping import Paths
-from gnothi.errors import InvalidInput, InvalidSetting, UnknownName
+from gnothi.errors import InvalidInput, InvalidSetting, UnknownName, counted
 from gnothi.filtering.learned import GateSource
 from gnothi.methods.planned import PlannedMethod, name_of
 from gnothi.methods.steps.gating import GateSpec
 from gnothi.metrics import METRICS
 from gnothi.models.identity import Identity, identify
 from gnothi.models.remote.budget import Budget
-from gnothi.report.numbers import counted
 from gnothi.roles import GATED
 from gnothi.runs.rows import Row, scored
 from gnothi.session.execute import claimed, execute

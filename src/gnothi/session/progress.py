@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gnothi.errors import counted
 from gnothi.events import Event, ModelCall, listen
-from gnothi.report.numbers import counted, lasting
+from gnothi.report.numbers import lasting
 from gnothi.report.warnings import warnings_of
 from gnothi.runs.rows import Row
 from gnothi.runs.runner import FIRST

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.stats.arrays import Floats, Mask
 from gnothi.stats.benefit import Benefit, Chances, fit_benefit
 from gnothi.stats.guarantee import EPSILON, Guarantee, guaranteed_threshold
@@ -187,7 +187,7 @@ def _harm(decided: Decided, memory: Mask, evidence: Mask) -> tuple[Floats, Mask]
     second = decided.second
     if not second.any():
         raise InvalidInput(
-            f"cannot guarantee little harm: got {len(second)} questions, none of them answered from evidence; expected some. "
+            f"cannot guarantee little harm: got {counted(len(second), 'question')} and no answer from evidence, expected some. "
             "Lower the cost of a search, or ask only for the guarantee of errors."
         )
     return decided.harmed[second], (memory & ~evidence)[second]

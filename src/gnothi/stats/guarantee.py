@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gnothi.errors import InvalidInput, InvalidSetting, PromiseRefused
+from gnothi.errors import InvalidInput, InvalidSetting, PromiseRefused, counted
 from gnothi.stats.arrays import Floats, Mask
 
 EPSILON = 0.1
@@ -91,8 +91,9 @@ def check_enough(n: int, target_error: float, epsilon: float = EPSILON) -> None:
     _check_shares(target_error, epsilon)
     if n - round(SPLIT * n) < fewest(target_error, epsilon):
         raise PromiseRefused(
-            f"cannot guarantee {_promise(target_error, epsilon)}: got {n} questions with a known answer, expected at least "
-            f"{_least(target_error, epsilon)}, better several times as many. Give more questions, or allow a larger error."
+            f"cannot guarantee {_promise(target_error, epsilon)}: got {counted(n, 'question')} with a known answer, expected "
+            f"at least {_least(target_error, epsilon)}, better several times as many. Give more questions, or "
+            "allow a larger error."
         )
 
 
@@ -183,7 +184,7 @@ def _trusted_needed(error: float, target_error: float, epsilon: float) -> int | 
 def _refusal(scores: Floats, wrong: Mask, target_error: float, epsilon: float) -> str:
     promise, least = _promise(target_error, epsilon), _least(target_error, epsilon)
     needed = questions_needed(scores, wrong, target_error, epsilon)
-    got = f"got {len(scores)} questions, {int(wrong.sum())} of them wrong from memory"
+    got = f"got {counted(len(scores), 'question')}, {int(wrong.sum())} of them wrong from memory"
     if needed is None and len(scores) >= max(least, 2 * _SMALLEST_GROUP):
         return (
             f"cannot guarantee {promise}: {got}, and too few are right even where this signal is surest; more questions will "

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput, RunStopped, TooManyFailures, reason, recorded, sentence
+from gnothi.errors import InvalidInput, RunStopped, TooManyFailures, counted, reason, recorded, sentence
 from gnothi.events import Usage, record
-from gnothi.report.numbers import counted
 from gnothi.runs.journal import Journal, claim, read_lines
 from gnothi.runs.questions import changed
 from gnothi.seeding import question_scope

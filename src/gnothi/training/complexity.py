@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnothi.config import Settings
-from gnothi.errors import InvalidInput, UnknownName
+from gnothi.errors import InvalidInput, UnknownName, counted
 from gnothi.fields import setting
 from gnothi.filtering.complexity import STRATEGIES, Labelled, fit, write_complexity
-from gnothi.report.numbers import counted
 from gnothi.roles import ALWAYS, REASONING, STEPWISE
 from gnothi.runs.rows import Row
 from gnothi.training.outcomes import Metric, hint, model_of, overlooked, rights, rows_of, settings_as

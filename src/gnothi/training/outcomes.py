@@ -9,10 +9,9 @@ from typing import Literal, TypeVar
 
 from gnothi import config, methods
 from gnothi.config import Settings
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.methods.planned import INDEX_SECTION, MODEL_SECTION, SERVER_SECTIONS
 from gnothi.models.identity import Identity, identify
-from gnothi.report.numbers import counted
 from gnothi.runs.folder import read_config, read_rows
 from gnothi.runs.journal import OBJECTS
 from gnothi.runs.rows import Row

@@ -40,6 +40,9 @@ def test_a_gate_beside_never_and_always() -> None:
 
 def test_one_method_and_nothing_to_compare() -> None:
     text = shown([row("a_method_of_a_long_name", n, failed=n == 1) for n in range(3)])
+    (means,) = (line.split() for line in text.splitlines() if line.startswith("a_method_of_a"))
+    assert means[1] == "2"  # over which the means are
+    assert "of 3" in text
     assert "warning: a_method_of_a_long_name: 1 of 3 questions failed" in " ".join(text.split())
     assert "never" not in text
     assert max(len(line) for line in text.splitlines()) <= 80

@@ -11,11 +11,10 @@ from typing import Any
 from gnothi import events
 from gnothi.calibration.baselines import never_of
 from gnothi.calibration.verdicts import question_scores
-from gnothi.errors import InvalidInput, MissingDependency
+from gnothi.errors import InvalidInput, MissingDependency, counted
 from gnothi.report import numbers, tables
 from gnothi.report.breakdown import action
 from gnothi.report.figures.drawing import Picture
-from gnothi.report.numbers import counted
 from gnothi.report.sections import Section
 from gnothi.report.words import STAGES, THOUGHT, Line, Narrator
 from gnothi.runs.answer_stages import MISREAD, UNFOUND, UNREAD
@@ -193,7 +192,7 @@ SHOWN = 25
 """Questions that are listed; the rest is folded away."""
 _SECTION = re.compile(r'<section id="(\w+)">.*?</section>', re.DOTALL)
 _HEADING, _CONTENTS = re.compile(r"<h3>(.*?)</h3>"), "<!-- contents -->"
-FILTERS = ("share", "number", "interval", "percent", "money", "chance", "signed", "counted", "metric_name")
+FILTERS = ("share", "number", "interval", "percent", "money", "chance", "signed", "metric_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +231,7 @@ def page(views: Sequence[View]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals["tables"] = tables
-    environment.filters |= {name: getattr(numbers, name) for name in FILTERS}
+    environment.filters |= {name: getattr(numbers, name) for name in FILTERS} | {"counted": counted}
     html = environment.get_template("report.html").render(sections=views, marks=MARKS, version=__version__, shown=SHOWN)
     return _SECTION.sub(_with_contents, html)
 

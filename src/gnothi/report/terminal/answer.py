@@ -52,8 +52,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gnothi.errors import counted
 from gnothi.events import Event, ModelCall, Usage
-from gnothi.report.numbers import counted
 from gnothi.report.terminal.console import clean, cut, wrap
 from gnothi.report.words import NOTHING_FOUND, THOUGHT, Narrator, duration, entry
 from gnothi.types import Answer

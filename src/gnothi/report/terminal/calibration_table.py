@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gnothi.report.numbers import between, counted, percent, share, signed
+from gnothi.errors import counted
+from gnothi.report.numbers import between, percent, share, signed
 from gnothi.report.terminal.console import paragraph
 
 if TYPE_CHECKING:

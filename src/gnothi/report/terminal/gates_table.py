@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from gnothi.calibration.compare import Compared, Gates
 from gnothi.calibration.learned import AFTER, BEFORE, CASCADE
 from gnothi.calibration.learned_records import Example, Learned, Reached, Shown
+from gnothi.errors import counted
 from gnothi.report import tables
-from gnothi.report.numbers import between, counted, percent, share, signed
+from gnothi.report.numbers import between, percent, share, signed
 from gnothi.report.terminal.console import paragraph
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 _NOTES = """AUROC: does the signal tell where {truth} is wrong? threshold: best for accuracy{priced} on all questions (retrieve
 above it, or below where marked <). acc., retr., gap closed: each threshold is judged on questions that it was not chosen on
 (cross-validation); gap: from the better of never and always to the oracle. hindsight: accuracy at the threshold that is best
-for accuracy{priced} on these very questions. Below: 95% intervals."""
+for accuracy{priced} on these very questions.{best} Below: 95% intervals."""
+_SEVERAL = " The best of several signals looks better here than it will on new questions."
 
 
 def show_gates(console: Console, compared: Compared, title: str) -> None:
@@ -45,7 +47,8 @@ def show_gates(console: Console, compared: Compared, title: str) -> None:
         paragraph(console, line)
     truth = " and ".join(dict.fromkeys(signal.truth for signal in gates.signals.values()))
     priced = f" less {gates.price:g} a retrieval" if gates.price else ""
-    paragraph(console, " ".join(_NOTES.format(truth=truth, priced=priced).split()), style="dim")
+    notes = _NOTES.format(truth=truth, priced=priced, best=_SEVERAL if len(gates.signals) > 1 else "")
+    paragraph(console, " ".join(notes.split()), style="dim")
 
 
 def _replayed(gates: Gates) -> Iterator[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gnothi.errors import counted
 from gnothi.report import tables
 from gnothi.report.comparison import Comparison, SideBySide
 from gnothi.report.document import Document
-from gnothi.report.numbers import SIGNIFICANT, between, chance, counted, interval, money, share, signed
+from gnothi.report.numbers import SIGNIFICANT, between, chance, interval, money, share, signed
 from gnothi.report.summary import Method, Summary
 from gnothi.report.terminal.console import paragraph
 from gnothi.stats.intervals import Interval

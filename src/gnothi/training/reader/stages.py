@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.fields import check_ranges, setting
 from gnothi.methods.steps.multiple_choice import ChoiceScore, scores_of
 from gnothi.methods.steps.parsing import read_reply
@@ -25,7 +25,6 @@ from gnothi.models.batched import Batched
 from gnothi.models.encoding import Encoder, end_tokens
 from gnothi.models.rendering import Renderer
 from gnothi.protocols import LanguageModel
-from gnothi.report.numbers import counted
 from gnothi.session.watch import SILENT, Watch
 from gnothi.stats.intervals import mean_interval
 from gnothi.training import finetuning, processes

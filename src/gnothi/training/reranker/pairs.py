@@ -7,11 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gnothi.concurrency import gather
-from gnothi.errors import InvalidInput
+from gnothi.errors import InvalidInput, counted
 from gnothi.fields import check_ranges, setting
 from gnothi.methods.steps.reflection import Subject, query, reflect, subjects
 from gnothi.protocols import KnowledgeGraph, LanguageModel
-from gnothi.report.numbers import counted
 from gnothi.training.collecting import Collecting, Line
 from gnothi.types import Fact, Passage, Question
 

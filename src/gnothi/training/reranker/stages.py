@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from gnothi.errors import counted
 from gnothi.models.engine.loading import no_progress_bars
-from gnothi.report.numbers import counted
 from gnothi.retrieval.rerank import CrossEncoderReranker
 from gnothi.session.watch import SILENT, Watch
 from gnothi.training import finetuning, processes
