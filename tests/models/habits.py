@@ -277,6 +277,8 @@ HABITS: tuple[Habit, ...] = (
     Habit("NaN", numbers=lambda _, count: [float("nan")] * count, logprobs=False, without=frozenset({"logprobs"})),
     Habit("text", numbers=lambda _, count: ["-0.1"] * count, logprobs=False, without=frozenset({"logprobs"})),
     Habit("positive", numbers=lambda _, count: [0.97] * count, logprobs=False, without=frozenset({"logprobs"})),
+    Habit("nothing but 0", numbers=lambda _, count: [0.0] * count, logprobs=False, without=frozenset({"logprobs"})),
+    Habit("0 for a token that is certain", numbers=lambda body, count: [0.0 if "colour" in str(body) else LOGPROB] * count),
     Habit("null after the trial", numbers=lambda body, n: [LOGPROB if is_trial(body) else None] * n, logprobs=False),
     Habit("one null", numbers=last_is_none, logprobs=False),
     Habit("minus infinity", numbers=lambda _, count: [float("-inf")] * count),

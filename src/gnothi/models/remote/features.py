@@ -87,7 +87,9 @@ async def find_out(client: Client, model: str, settings: RemoteSettings) -> Feat
     numbers: Numbers = "unknown"
     greedy = True
     if logprobs and not format.thinks:
-        numbers, greedy = await probing.temperatures(client, format, habits)
+        numbers, greedy, any_use = await probing.temperatures(client, format, habits)
+        if not any_use and settings.logprobs == "auto" and not any(one.logprob for one in reply.choices[0].tokens or ()):
+            logprobs, habits.without["logprobs"] = False, "every token's log-probability is 0"
     scoring = settings.scoring
     if scoring == "auto":
         echoes = not format.chat and await probing.echoes(client, model, settings.more())

@@ -53,8 +53,9 @@ async def continues(client: Client, format: Format, habits: Habits) -> str | Non
     return None if REST.match(text) else f"a begun reply was not continued but followed by {text[:40]!r}"
 
 
-async def temperatures(client: Client, format: Format, habits: Habits) -> tuple[Numbers, bool]:
-    """Whether numbers are those before the temperature is applied; and whether those of greedy replies can be used."""
+async def temperatures(client: Client, format: Format, habits: Habits) -> tuple[Numbers, bool, bool]:
+    """Whether numbers are those before the temperature is applied; whether those of greedy replies can be used; and whether
+    any can: some servers give 0, and no alternatives, whatever is said."""
     prompt_fields = (
         {"messages": [{"role": "user", "content": "Name a colour."}]} if format.chat else {"prompt": "My favourite colour is"}
     )
@@ -69,13 +70,18 @@ async def temperatures(client: Client, format: Format, habits: Habits) -> tuple[
             return await client.ask(format.path, body, first_tokens, FIRST_RETRIES)
 
     if "temperature" in habits.without:
-        return "unknown", True
+        return "unknown", True, True
     try:
         greedy, cold, warm = await gather(ask(0.0), ask(0.5), ask(1.0))
     except (UsageError, ModelUnavailable):
-        return "unknown", True
+        return "unknown", True, True
     differs = _differ(cold, warm)
-    return ("unknown" if differs is None else "after" if differs else "before"), not _differ(greedy, warm)
+    given = [value for one in (greedy, cold, warm) for value in one.values()]
+    return (
+        ("unknown" if differs is None else "after" if differs else "before"),
+        not _differ(greedy, warm),
+        any(given) or not given,
+    )
 
 
 def _differ(one: Mapping[str, float], other: Mapping[str, float]) -> bool | None:
