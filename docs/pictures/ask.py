@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 QUESTION = "What is the birthplace of the star of The Hollow Letter?"
-WIDTH = 84
+WIDTH = 80
 
 
 STYLES = {
