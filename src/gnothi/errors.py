@@ -36,9 +36,20 @@ MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Rec
 
 def malformation(error: Exception) -> str:
     """What is wrong with data over which that was raised (``MALFORMED``), in words."""
-    if isinstance(error, KeyError):
-        return f"{error.args[0]!r} is missing"
-    return str(error).rstrip(".") if isinstance(error, ValueError) else "a part is missing or of the wrong type"
+    said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    match error:
+        case KeyError() if said and " " not in said:
+            return f"{said!r} is missing"
+        case OverflowError():
+            return "a number is too large"
+        case RecursionError():
+            return "it is nested too deeply"
+        case TypeError() | AttributeError():
+            return _VAGUE
+    return said.rstrip(".") or _VAGUE
+
+
+_VAGUE = "a part is missing or of the wrong type"
 
 
 class GnothiError(Exception):

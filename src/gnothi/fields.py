@@ -27,16 +27,12 @@ def resource(help: str, required: bool = False) -> Any:
 def check_ranges(method: Any, section: str = "") -> None:
     """Raise InvalidSetting for the first number outside its field's range; ``section`` begins the keys of the fields."""
     for item in fields(method):
-        value, (low, high) = getattr(method, item.name), _ends(item.metadata)
+        value, low, high = getattr(method, item.name), item.metadata.get("at_least"), item.metadata.get("at_most")
         if value is not None and not ((low is None or value >= low) and (high is None or value <= high)):
             raise InvalidSetting(f"setting {section + item.name!r}: got {value}, expected {range_of(item.metadata)}.")
 
 
 def range_of(metadata: Mapping[str, Any]) -> str:
     """The range of a field in words; empty where it has none."""
-    ends = zip(("at least", "at most"), _ends(metadata), strict=True)
+    ends = [(word.replace("_", " "), metadata.get(word)) for word in ("at_least", "at_most")]
     return " and ".join(f"{word} {int(end) if end == int(end) else end}" for word, end in ends if end is not None)
-
-
-def _ends(metadata: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    return metadata.get("at_least"), metadata.get("at_most")

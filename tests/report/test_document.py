@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from gnothi.report.summary import summarise
 from gnothi.runs.rows import Row, jsonable
 from tests.messages import refused
 from tests.report.rows import row
-from tests.report.test_page import full, lab_rows, make_run
+from tests.report.test_page import Page, full, lab_rows, make_run
 
 PRICES = Prices(prompt=0.15, generated=0.6, retrieval=0.001, currency="EUR")
 
@@ -274,14 +275,14 @@ def test_one_method() -> None:
 def test_better_than_all_or_maybe_by_chance() -> None:
     assert "rag is right in 90% of 100 questions" in (clear := _said(_rows("rag", 90, 100), _rows("direct", 10)))
     assert clear.endswith("more than every other method.")
-    assert "the most; the difference from direct may be chance." in _said(_rows("rag", 51, 100), _rows("direct", 50))
+    assert "the highest share; the difference from direct may be chance." in _said(_rows("rag", 51, 100), _rows("direct", 50))
 
 
 def test_a_method_that_was_not_tested_against_the_best_is_not_called_equal() -> None:
     # More than six: each is tested against never and always alone.
     others = [_rows(name, 10, 100) for name in ("ircot", "react", "searchain", "rowen", "dragin")]
     said = _said(_rows("direct", 20), _rows("rag", 89, 100), *others, _rows("flare", 90, 50))
-    assert "the most; the difference from rag may be chance; it was not tested against ircot, react, searchain and oth" in said
+    assert "the highest share; the difference from rag may be chance; it was not tested against ircot, react, sear" in said
 
 
 def test_what_a_gate_saves() -> None:
@@ -290,9 +291,16 @@ def test_what_a_gate_saves() -> None:
     assert (
         "seakr searches for 40% of the questions. It is right in 70%, against 80% by always searching (rag) and 20% by" in said
     )
-    for right, searched, said in ((14, 20, "every"), (4, 0, "no")):
+    for right, searched, said in (
+        (14, 20, "100% of the questions: its gate (almost) always"),
+        (4, 0, "0% of the questions: its ga"),
+    ):
         gated = _said(*ends, _rows("seakr", right, searched, gate=True, of=20))
-        assert f"searches for (almost) {said} question: its gate decides nothing" in gated
+        assert f"searches for {said}" in gated
+        assert "fires, and so decides nothing" in gated
+    # Whether a question is searched for is not what its gate decides step by step, nor what is searched for before.
+    first = [replace(one, cost=one.cost | {"retrievals": 1}) for one in _rows("flare", 14, 0, gate=True, of=20)]
+    assert "flare searches for 100% of the questions: its gate (almost) never fires" in _said(*ends, first)
     assert "decides nothing" not in _said(*ends, _rows("seakr", 1, 1, gate=True, of=1))
 
 
@@ -311,11 +319,18 @@ def test_a_mean_of_easy_questions_is_not_more_than_every_other() -> None:
     easy = [row("direct", n, right=n < 36, failed=n >= 60) for n in range(100)]
     said = _said(easy, [row("rag", n, right=n < 55, retrieved=True) for n in range(100)])
     assert "direct is right in 60% of 60 questions" in said
-    assert "the most; it is behind rag on the questions that both answered." in said
+    assert "the highest share; it is behind rag on the questions that both answered." in said
 
 
 def test_as_many_as_another_is_not_the_most() -> None:
-    assert _said(_rows("direct", 25), _rows("rag", 25, 100)).endswith(", as many as rag.")
+    assert _said(_rows("direct", 25), _rows("rag", 25, 100)).endswith(", the same share as rag.")
+    # Of as large a share, the one over more questions.
+    few = [row("direct", n, failed=n >= 10) for n in range(20)]
+    said = _said(few, _rows("rag", 20, 20, of=20))
+    assert said.startswith("rag is right in 100% of 20 questions")
+    assert "the same share as direct" in said
+    hard = [row("rag", n, right=n < 20, retrieved=True, failed=n >= 40) for n in range(80)]
+    assert "more than every other" not in _said(hard, _rows("direct", 40, of=80))
 
 
 def test_only_questions_with_gold_answers_are_counted() -> None:
@@ -325,6 +340,7 @@ def test_only_questions_with_gold_answers_are_counted() -> None:
 
 def test_failures_are_not_missing_gold_answers() -> None:
     assert _said([row("rag", n, failed=True) for n in range(3)]).startswith("Every question failed")
+    assert _said([]) == "No question was answered yet."
 
 
 def test_the_gate_of_another_model_is_not_held_against_this_ones_answers(tmp_path: Path) -> None:
@@ -343,8 +359,19 @@ def test_the_gate_of_another_model_is_not_held_against_this_ones_answers(tmp_pat
     assert found["seakr (strong)"].gate
     assert found["seakr (strong)"].gate.auroc is None
     assert found["seakr (strong)"].em == 0.75
+    with refused(InvalidSetting):
+        document(section, always="rag (strong)")
+    with refused(InvalidSetting):
+        document(section, never="cot (strong)", always="rag")
+    assert document(section, never="cot (strong)", always="rag (strong)")["gates"]
     (one_model,) = load_runs([make_run(tmp_path / name, answers(10), **{"model.name": "m"}) for name in ("a", "b")])
     assert one_model.foreign() == frozenset()
+    # One model, by its folder and by its name.
+    content = {"fingerprints.model.name": "content"}
+    named = [make_run(tmp_path / name, answers(10), **content, **{"model.name": name}) for name in ("by-name", "by-path")]
+    assert load_runs(named)[0].foreign() == frozenset()
+    text = Page(render([section])).text
+    assert text.count("searched although cot was right (over-search)") == 20  # by rag and seakr of the first model
 
 
 def test_sentences_are_judged_by_what_occurs_in_them() -> None:

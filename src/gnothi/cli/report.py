@@ -11,7 +11,7 @@ import click
 
 from gnothi.cli import options
 from gnothi.cli.saying import say
-from gnothi.errors import InvalidSetting
+from gnothi.errors import InvalidSetting, counted
 from gnothi.report.terminal import console as terminal
 from gnothi.roles import ALWAYS, AT_ONCE, EVERY_SIGNAL, REASONING
 
@@ -142,7 +142,8 @@ def report(
         terminal.print_json(documents)
         return
     for place, (section, name) in enumerate(zip(sections, name_all(sections), strict=True)):
-        found = documents[place] if documents else summarise(section.rows, section.dataset, section.trusting)
+        of = (section.rows, section.dataset, section.trusting, section.foreign())
+        found = documents[place] if documents else summarise(*of)
         summary_table.show(terminal.console(), found, name.title)
         if prices is not None:
             summary_table.show_costs(terminal.console(), documents[place])
@@ -168,7 +169,7 @@ def _show_forecast(run: Path, questions: int, devices: int, prices: Prices | Non
     shared = f" on {devices} devices" if devices > 1 else ""
     click.echo(f"{questions:,} questions{shared}, from {run}")
     for one in found:
-        click.secho(f"{one.method} ({one.seen} questions seen)", bold=True)
+        click.secho(f"{one.method} ({counted(one.seen, 'question')} seen)", bold=True)
         click.echo("\n".join(terminal.definitions(_lines(one))))
     for doubt in doubts:
         say(f"note: {doubt}")

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from gnothi.calibration import compare
-from gnothi.calibration.baselines import ByMethod
+from gnothi.calibration.baselines import ByMethod, never_of
 from gnothi.calibration.compare import Gates
 from gnothi.calibration.from_run import replay_methods
 from gnothi.calibration.replay import Replay
 from gnothi.calibration.verdicts import FEWEST_DECISIONS, GateSummary, one_sided, paired_scores, truth
 from gnothi.config import as_text
-from gnothi.errors import InvalidInput, counted
+from gnothi.errors import InvalidInput, InvalidSetting, counted
 from gnothi.report.comparison import Beside, Roles
 from gnothi.report.costs import Costs, Prices, costs
 from gnothi.report.numbers import SIGNIFICANT, between, metric_name, percent
@@ -44,6 +44,8 @@ def _sentences(summary: Summary) -> Iterator[str]:
     metric = "accuracy" if 2 * sum(one.em or 0 for one in scored) < sum(one.accuracy or 0 for one in scored) else "em"
     if scored:
         yield _best(metric, scored, summary)
+    elif not summary.methods:
+        yield "No question was answered yet."
     elif all(method.failures == method.n for method in summary.methods):
         yield "Every question failed, so nothing is known of the answers."
     else:
@@ -57,7 +59,7 @@ def _sentences(summary: Summary) -> Iterator[str]:
 
 
 def _best(metric: str, scored: Sequence[Method], summary: Summary) -> str:
-    best = max(scored, key=lambda one: getattr(one, metric) or 0.0)
+    best = max(scored, key=lambda one: (getattr(one, metric) or 0.0, one.scored))
     value, spread = getattr(best, metric), best.intervals[metric]
     sentence = f"{best.method} is right in {percent(value)} of {counted(best.scored, 'question')}"
     sentence += f" ({metric_name(metric)}{f', 95% interval {between(spread)}' if spread else ''})"
@@ -71,10 +73,10 @@ def _best(metric: str, scored: Sequence[Method], summary: Summary) -> str:
     }
     clear = {name: test for name, test in tests.items() if test.p_holm < SIGNIFICANT}
     ahead = {name for name, test in clear.items() if (test.difference > 0) is (test.first == best.method)}
-    if ahead.issuperset(others):
-        return f"{sentence}, more than every other method."
     level = [one.method for one in scored if one is not best and getattr(one, metric) == value]
-    sentence += f", as many as {_some(level)}" if level else ", the most"
+    if ahead.issuperset(others) and not level:
+        return f"{sentence}, more than every other method."
+    sentence += f", the same share as {_some(level)}" if level else ", the highest share"
     if unclear := [name for name in others if name in tests and name not in clear and name not in level]:
         sentence += f"; the difference from {_some(unclear)} may be chance"
     # Where a method failed on hard questions, its mean is of the easy ones alone.
@@ -93,13 +95,9 @@ def _gate(method: Method, decided: GateSummary, ends: Beside, metric: str) -> It
     values: Roles = getattr(ends, metric)
     if values.get("method") is None:
         return
-    match one_sided(decided.firing_rate) if decided.decisions >= FEWEST_DECISIONS else None:
-        case "always":
-            gate = "searches for (almost) every question: its gate decides nothing"
-        case "never":
-            gate = "searches for (almost) no question: its gate decides nothing"
-        case None:
-            gate = f"searches for {percent(method.retrieval_rate)} of the questions"
+    gate = f"searches for {percent(method.retrieval_rate)} of the questions"
+    if decided.decisions >= FEWEST_DECISIONS and (fires := one_sided(decided.firing_rate)):
+        gate += f": its gate (almost) {fires} fires, and so decides nothing"
     beside = [
         f"{percent(values[role])} by {how} searching ({name})"
         for role, how, name in (("always", "always", ends.always), ("never", "never", ends.never))
@@ -168,9 +166,14 @@ class Document(Summary):
 
 def document(section: Section, prices: Prices | None = None, never: str | None = None, always: str | None = None) -> Document:
     """``never`` and ``always`` name the methods that gates are replayed between. Raises UnknownName for one that is not there,
-    InvalidSetting where both are the same."""
+    InvalidSetting where both are the same, or of two models."""
     by_method = group(section.rows)
     foreign = section.foreign(never)
+    if always in foreign:
+        end = never or never_of(by_method, section.trusting)
+        raise InvalidSetting(
+            f"<--always>: got {always!r}, expected a method of the model of never ({end!r}). Name two of one model."
+        )
     ours = {name: rows for name, rows in by_method.items() if name not in foreign}
     gates, reason = _gates(section, ours, never, always)
     summary = summarise(section.rows, section.dataset, section.trusting, foreign)

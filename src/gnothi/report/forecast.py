@@ -63,8 +63,8 @@ def caveats(rows: Sequence[Row], paces: Sequence[Pace]) -> list[str]:
             f"hours are too high; ask {RAMP} times as many as are under way"
         )
     answered = group([row for row in rows if not row.failed])
-    if any(len(some) == 1 for some in answered.values()):
-        notes.append("one question was answered, so nothing is known of how much others differ; ask at least two")
+    if single := [name for name, some in answered.items() if len(some) == 1]:
+        notes.append(f"{', '.join(single)}: one question was answered, which does not show how much others differ")
     if len(answered) > 1 and paces:
         notes.append("several methods ran side by side: hours are shared out by tokens; time one alone to be sure of it")
     if any(row.cost.get("cached_calls") for some in answered.values() for row in some):

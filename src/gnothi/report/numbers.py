@@ -29,7 +29,8 @@ def between(value: Interval | None) -> str:
 
 def signed(value: float, digits: int = 3) -> str:
     """With its sign, a true minus, and no zero before the point; nothing has no sign."""
-    text = f"{value:+.{digits}f}".replace("0.", ".", 1)
+    text = f"{value:+.{digits}f}"
+    text = text[0] + text[1:].removeprefix("0")
     return text[1:] if float(text) == 0 else text.replace("-", "−")
 
 

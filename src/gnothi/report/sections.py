@@ -12,6 +12,7 @@ from gnothi.calibration.from_run import trusts_all
 from gnothi.report.titles import Name, names
 from gnothi.roles import ALWAYS, AT_ONCE, REASONING
 from gnothi.runs.folder import EXECUTION, read_config, read_rows
+from gnothi.runs.journal import FINGERPRINTS
 from gnothi.runs.rows import Key, Row, group
 
 
@@ -32,16 +33,23 @@ class Section:
         """The methods of another model than ``never``, or the method that stands for it: its answers say nothing of them."""
         if len(self.runs) < 2:
             return frozenset()
-        models = {path: config.get("model.name") for path, config in zip(self.runs, self.configs, strict=True)}
-        of = {row.method: models[self.origin[row.key][0]] for row in self.rows}
+        configs = dict(zip(self.runs, self.configs, strict=True))
+        of = {row.method: configs[self.origin[row.key][0]] for row in self.rows}
         by_method = group(self.rows)
         end = never or never_of(by_method, self.trusting) or always_of(by_method)
-        return frozenset(name for name, model in of.items() if model != of.get(end or "", model))
+        return frozenset(name for name, config in of.items() if not _same_model(config, of.get(end or "", config)))
 
     @property
     def missing(self) -> int:
         """Answers that unfinished runs still lack."""
         return max(0, self.expected - len(self.rows))
+
+
+def _same_model(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """By its content, under whatever name; by its name where the content is not known."""
+    keys = (f"{FINGERPRINTS}model.name", "model.name")
+    key = next((key for key in keys if key in one and key in other), keys[-1])
+    return bool(one.get(key) == other.get(key))
 
 
 def load_runs(paths: Sequence[Path]) -> list[Section]:

@@ -136,7 +136,7 @@ def _line(
         n=means.n,
         failures=means.failures,
         means={name: mean(tokens) if name == "tokens" else getattr(means, name) for name in MEASURES},
-        intervals={**{name: means.intervals[name] for name in measured}, "tokens": mean_interval(tokens)},
+        intervals={**{name: means.intervals[name] for name in measured}, "tokens": mean_interval(tokens, share=False)},
         groups=_groups(rows),
         difference=difference,
         paper=variant.paper,

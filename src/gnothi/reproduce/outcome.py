@@ -197,4 +197,4 @@ def _ours(line: Line, rows: list[Row], metric: str, unit: Unit) -> tuple[float |
         spent = [row.cost[metric] for row in rows if not row.failed]
     else:
         return line.means[metric], line.intervals[metric]
-    return mean(spent), mean_interval(spent)
+    return mean(spent), mean_interval(spent, share=False)

@@ -76,7 +76,7 @@ def outlook(methods: dict[str, Ahead], elapsed: float) -> Outlook | None:
     whole, low, high, calls = 0.0, 0.0, 0.0, 0.0
     for one in known.values():
         each = mean(one.tokens) or 0.0
-        least, most = mean_interval(one.tokens) or (each, each)
+        least, most = mean_interval(one.tokens, share=False) or (each, each)
         for_all = [one.to_come(tokens) for tokens in (each, least, most)]
         whole, low, high = whole + for_all[0], low + for_all[1], high + for_all[2]
         calls += max(one.missing * (mean(one.calls) or 0.0) - one.made, 0.0)

@@ -87,7 +87,7 @@ def questions(section: Section, limit: int, room: int) -> list[Question]:
     """At most ``limit`` of them, failures and disagreements first to be taken, with about ``room`` characters of traces."""
     chosen = _chosen(section.rows, limit)
     by_method = group(section.rows)
-    never = never_of(by_method, section.trusting)
+    never, foreign = never_of(by_method, section.trusting), section.foreign()
     closed = {row.question_id: row.metrics["em"] >= 1 for row in by_method.get(never or "", ()) if row.metrics}
     numbers = {name: number for number, name in enumerate(by_method)}
     scores = {name: question_scores(rows) for name, rows in by_method.items()}
@@ -98,7 +98,7 @@ def questions(section: Section, limit: int, room: int) -> list[Question]:
         for row in rows:
             described = steps(recorded.get(row.key, []))
             room -= sum(len(step.title) + sum(len(text) for _, text in step.lines) for step in described)
-            marks = _marks(row, closed.get(question), row.method == never)
+            marks = _marks(row, None if row.method in foreign else closed.get(question), row.method == never)
             answers.append(
                 QuestionAnswer(
                     row=row,

@@ -30,7 +30,7 @@ def show_gates(console: Console, compared: Compared, title: str) -> None:
     """Under the ``title``: never, always and oracle; a row per signal; what was replayed."""
     gates = compared.gates
     ends = ", ".join(
-        f"{role} {share(value)} ({between(gates.intervals[role])}{f'; {gates.names[role]}' if role in gates.names else ''})"
+        f"{role} {share(value)}{_brackets(between(gates.intervals[role]), gates.names.get(role, ''))}"
         for role, value in (("never", gates.never), ("always", gates.always), ("oracle", gates.oracle))
     )
     paragraph(console, f"{title}: {counted(gates.n, 'question')}, {gates.metric}: {ends}")
@@ -57,9 +57,14 @@ def _replayed(gates: Gates) -> Iterator[str]:
             error = one.error_among_trusted
             trusted = "" if error is None else f"; of the {one.trusted} trusted {error:.1%} are wrong"
             yield (
-                f"{name} at {one.threshold:g}: accuracy {share(one.accuracy)} ({between(one.interval)}), retrieves for "
+                f"{name} at {one.threshold:g}: accuracy {share(one.accuracy)}{_brackets(between(one.interval))}, retrieves for "
                 f"{share(one.retrieval_rate)}{trusted}"
             )
+
+
+def _brackets(*inside: str) -> str:
+    text = "; ".join(filter(None, inside))
+    return f" ({text})" if text else ""
 
 
 def _not_measured(gates: Gates) -> Iterator[str]:
