@@ -299,7 +299,7 @@ def test_what_a_gate_saves() -> None:
         assert f"searches for {said}" in gated
         assert "fires, and so decides nothing" in gated
     # Whether a question is searched for is not what its gate decides step by step, nor what is searched for before.
-    first = [replace(one, cost=one.cost | {"retrievals": 1}) for one in _rows("flare", 14, 0, gate=True, of=20)]
+    first = [replace(one, cost={**one.cost, "retrievals": 1}) for one in _rows("flare", 14, 0, gate=True, of=20)]
     assert "flare searches for 100% of the questions: its gate (almost) never fires" in _said(*ends, first)
     assert "decides nothing" not in _said(*ends, _rows("seakr", 1, 1, gate=True, of=1))
 
