@@ -23,6 +23,7 @@ _LABEL = re.compile(r"(?:(?:option|choice|answer)\s+)?\(?(?P<label>[A-Z])(?:[).:
 # Anything but marks that end or part sentences: a sign ("+") can be an answer.
 _WORD = re.compile(r"[^\s.,;:!?…\"'()\[\]*_–—-]")
 _VERBS = frozenset("is are was were am be been has had have did does do can could will would".split())
+_DOES = frozenset("did does do".split())  # of a question whose verb a reply repeats in another form
 _PRONOUNS = frozenset("it he she they".split())
 _LEADING = frozenset("a an the this that there in on at by to into from of as for also currently".split())
 _CLAUSE = re.compile(r",?\s+(?:who|which|where|that|because|since)\s|;\s|\s\(")
@@ -208,8 +209,8 @@ def _answer_within(sentence: str, question: str) -> str:
     """What a ``sentence`` says beyond the ``question``, where all else in it is the question's own words around a verb;
     otherwise the sentence as it is, so what is left is never blank nor the question's own subject.
 
-    "George Rankin was a politician" → "politician", "Paris is the capital of France" → "Paris". A reply without a verb, and one
-    to a question to be answered by yes or no, is left alone.
+    "George Rankin was a politician" → "politician", "Paris is the capital of France" → "Paris". A reply without a verb is left
+    alone unless what it adds is ``_set_off``, and so is one to a question to be answered by yes or no.
     """
     words = sentence.split()
     if len(words) < 3 or asks_yes_or_no(question):
@@ -218,7 +219,7 @@ def _answer_within(sentence: str, question: str) -> str:
     own = [_repeats(word, known) for word in words]
     start = own.index(False) if False in own else len(words)
     before = [word for word in map(_bare, words[:start]) if word not in _LEADING]
-    if len(before) > 1 or _VERBS.intersection(before):
+    if _VERBS.intersection(before) or (len(before) > 1 and (_DOES & known or _set_off(words, start))):
         return _addition(" ".join(words[start:]), known) or sentence
     # "Who wrote Emma?": the second word is the verb that its answer stands before.
     asks, *others = question.split() or [""]
@@ -227,6 +228,14 @@ def _answer_within(sentence: str, question: str) -> str:
     if end is not None and all(own[end:]):
         return _addition(" ".join(words[:end]), known) or sentence
     return sentence
+
+
+def _set_off(words: Sequence[str], start: int) -> bool:
+    """Whether what begins there is told from the words before it though they hold no verb that is known: by a sign, a
+    preposition, or as a name ("the director Ada Bell"). "The ferry inn" is one thing."""
+    *_, before = words[:start]
+    named = all(word[0].isupper() for word in words[start : start + 2]) and len(words) > start + 1
+    return before[-1] in ":,-–—" or _bare(before) in _LEADING or named
 
 
 def _addition(text: str, known: frozenset[str]) -> str:
