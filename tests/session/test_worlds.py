@@ -79,6 +79,16 @@ def test_its_own_documents_and_questions_are_taken(other: str, tmp_path: Path) -
     file.write_text('{"id": "1", "question": "Who?", "answers": ["Ada"]}\n', "utf-8")
     plan = with_questions(resolve(Request(["rag"], other, str(tmp_path / "index"))), str(file))
     assert plan.questions.questions[0].text == "Who?"
+    assert "makes up the rest" in plan.warnings[-1]
+
+
+def test_questions_that_its_model_cannot_know_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "1", "question": "Who?", "answers": ["Ada"]}\n', "utf-8")
+    (warning,) = with_questions(resolve(Request(["direct"])), str(file)).warnings
+    assert "1 question not of the laboratory" in warning
+    assert not with_questions(resolve(Request(["direct"])), "lab", limit=2).warnings
+    assert not with_questions(resolve(Request(["direct"], "openai:gpt")), str(file)).warnings
 
 
 def test_questions_and_training_questions_of_a_seed() -> None:

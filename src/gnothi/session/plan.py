@@ -237,13 +237,17 @@ def resolve(request: Request) -> Plan:
 
 def together(plan: Plan, questions: Sequence[Question] = ()) -> Plan:
     """The plan with a warning where of model and index one is the laboratory's and the other not: a model of an invented world
-    knows nothing of other documents, and no other model knows that world. Not where all ``questions`` are the laboratory's.
+    knows nothing of other documents, and no other model knows that world. So with ``questions``, some of which are not the
+    laboratory's; where all are, it warns of nothing.
 
     Raises InvalidSetting where nobody named the model, for it was forgotten then."""
-    if questions and all(worlds.is_of_one(question) for question in questions):
+    others = [question for question in questions if not worlds.is_of_one(question)]
+    if questions and not others:
         return plan
     sources = plan.sources
     warning = worlds.apart(sources.model, sources.index, sources.graph, plan.unnamed)
+    if others and not warning:
+        warning = worlds.unknown(sources.model, len(others))
     return replace(plan, warnings=(*plan.warnings, warning)) if warning else plan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gnothi import lab
-from gnothi.errors import GnothiError, InvalidSetting
+from gnothi.errors import GnothiError, InvalidSetting, counted
 from gnothi.lab import named, worlds
 from gnothi.methods.planned import name_of
 from gnothi.models.registry import scheme_of
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from gnothi.lab.world import World
     from gnothi.types import Question
 
+_MADE_UP = (
+    ", which knows an invented world alone and makes up the rest. A model that reads your documents is <--model NAME> (`gnothi "
+    "list models`)."
+)
 _DATA_SETS = (named.NAME, named.TRAINING_NAME)
 
 
@@ -63,16 +67,20 @@ def apart(model: Any, index: Any, graph: Any, unnamed: bool) -> str:
                 "the laboratory's all the same with <--model lab>."
             )
         if ours and isinstance(source, str):
-            return (
-                f"{got} beside the laboratory's model {model!r}, which knows an invented world alone and makes up the rest. A "
-                "model that reads your documents is <--model NAME> (`gnothi list models`)."
-            )
+            return f"{got} beside the laboratory's model {model!r}{_MADE_UP}"
         if not ours:
             return (
                 f"{got}, which tells of an invented world alone, beside the model {model!r}: it answers the laboratory's "
                 f"questions (`gnothi eval lab`). Documents of your own are {flag} PATH (`gnothi index build`)."
             )
     return ""
+
+
+def unknown(model: Any, questions: int) -> str:
+    """A warning where the model is the laboratory's and so many questions are not; empty for another model."""
+    if not isinstance(model, str) or _of_model(model) is None:
+        return ""
+    return f"data set: got {counted(questions, 'question')} not of the laboratory, beside its model {model!r}{_MADE_UP}"
 
 
 def _is_the_laboratorys(source: Any) -> bool:

@@ -20,6 +20,15 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == {"é": 0.5, "n": 3, "none": None}
 
 
+def test_json_is_utf_8_or_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As another encoding writes them, letters would be lost or no JSON."""
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="cp1252", errors="replace")
+    monkeypatch.setattr("sys.stdout", screen)
+    terminal.print_json({"é": "灯台守 𝒳"})
+    screen.flush()
+    assert json.loads(screen.buffer.getvalue().decode("ascii")) == {"é": "灯台守 𝒳"}
+
+
 def test_json_says_null_for_what_it_cannot_say(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.print_json({"threshold": float("-inf"), "score": [float("nan"), 1.5]})
     assert json.loads(capsys.readouterr().out) == {"threshold": None, "score": [None, 1.5]}

@@ -107,10 +107,12 @@ def print_json(document: Any) -> None:
 
 
 def json_text(document: Any, indent: int | None = None) -> str:
-    """The document as JSON that is read as it stands: what would steer a terminal or turn the order of letters is escaped."""
+    """The document as JSON that is read as it stands: what would steer a terminal or turn the order of letters is escaped; in
+    another encoding than UTF-8, in which JSON is written, all but ASCII."""
     from gnothi.runs.rows import jsonable
 
-    text = json.dumps(jsonable(document), ensure_ascii=False, indent=indent, allow_nan=False)
+    plain = (sys.stdout.encoding or "utf-8").lower().replace("_", "-") not in ("utf-8", "utf8")
+    text = json.dumps(jsonable(document), ensure_ascii=plain, indent=indent, allow_nan=False)
     return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
 
 
