@@ -257,6 +257,35 @@ def test_a_list_in_a_cell(tmp_path: Path, written: str, answers: tuple[str, ...]
     assert cell(tmp_path, written) == answers
 
 
+@pytest.mark.parametrize(
+    ("asked", "written", "answers"),
+    [
+        (
+            "Is Orvel a lighthouse?",
+            ("True", "FALSE", "true", '["True"]', "Yes", "maybe"),
+            ("yes", "no", "yes", "yes", "Yes", "maybe"),
+        ),
+        ("Which album did Avicii bring out in 2013?", ("True", "False"), ("True", "False")),
+        ("True or false: Orvel is a lighthouse.", ("True", "FALSE"), ("True", "FALSE")),
+    ],
+)
+@pytest.mark.parametrize("name", ["q.csv", "q.tsv"])
+def test_true_and_false_in_a_cell_are_yes_and_no_where_the_question_asks_so(
+    tmp_path: Path, name: str, asked: str, written: tuple[str, ...], answers: tuple[str, ...]
+) -> None:
+    with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t" if name.endswith("tsv") else ",")
+        writer.writerows([("question", "answer"), *((asked, one) for one in written)])
+    assert [one.answers for one in load(str(tmp_path / name))] == [(one,) for one in answers]
+
+
+def test_true_and_false_that_are_choices_or_text_stay(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("question,A,B,answer\nIs it?,True,False,True\nIs it?,True,False,B\n", encoding="utf-8")
+    assert [one.answers for one in load(str(tmp_path / "q.csv"))] == [("True",), ("False",)]
+    (tmp_path / "q.jsonl").write_text('{"question": "Is it?", "answer": "True"}\n', encoding="utf-8")
+    assert [one.answers for one in load(str(tmp_path / "q.jsonl"))] == [("True",)]
+
+
 @pytest.mark.parametrize("written", ["Ann|Anna", "Ann | Anna", "Ann; Anna", "Ann\nAnna", "[Ann, Anna]", "['Ann' 'An' + 'na']"])
 def test_a_cell_that_may_hold_several_answers_is_refused(tmp_path: Path, written: str) -> None:
     with refused(InvalidInput):

@@ -92,6 +92,10 @@ def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
         b'{"question": "Who?", "answer": [], "answerable": "no"}',
         b"\xff\xfe\x00",
         b"[" * 100_000,
+        b'{"question": "Who?", "answer": "x", "id": 4}\n{"question": "Who?", "answer": "x"}',
+        b'{"question": "Who?", "answer": "x"}\n{"question": "Why?", "answer": "x", "id": "3"}',
+        b'{"question": "Who?", "answers": ["x"], "answers": ["y"]}',
+        b'{"question": "Who?", "answer": {"text": "x", "text": "y"}}',
     ],
 )
 def test_an_invalid_line_is_named(tmp_path: Path, line: bytes) -> None:
@@ -128,9 +132,10 @@ def test_an_array_and_a_byte_order_mark(tmp_path: Path) -> None:
     assert load(str(path), limit=1)[0].id == "1"
     with refused(InvalidInput):
         load(str(path))
-    path.write_text('[{"question": "Who?",\n "answer": }]', encoding="utf-8")
-    with refused(InvalidInput):
-        load(str(path))
+    for broken in ('[{"question": "Who?",\n "answer": }]', '[{"question": "Who?", "answer": "x", "answer": "y"}]'):
+        path.write_text(broken, encoding="utf-8")
+        with refused(InvalidInput):
+            load(str(path))
 
 
 def test_one_object_over_several_lines_must_list_questions(tmp_path: Path) -> None:

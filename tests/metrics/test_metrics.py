@@ -98,6 +98,16 @@ def test_examples(answer: str, golds: list[str], em: float, f: float, acc: float
         ("unknown", ""),
         ("", ""),
         ("It is true", ""),
+        ("Ｙｅｓ", "yes"),
+        ("Yes。", "yes"),
+        ("\u201cYes\u201d", "yes"),
+        ("«Yes»", "yes"),
+        ("Yes…", "yes"),
+        ("Ｔｒｕｅ", "yes"),
+        ("¡No!", "no"),
+        ("No—it was not", "no"),
+        ("no\u2011one knows", ""),  # as "no-one" is one word of the official form
+        ("не знаю", ""),
     ],
 )
 def test_verdicts(answer: str, said: str) -> None:
@@ -278,6 +288,23 @@ def test_accents_count_the_same_however_they_are_written(text: str) -> None:
         ("\u22127", "-7"),
         ("light\u00adhouse", "lighthouse"),
         ("Rio\u00a0Negro \u2014 Sul", "Rio Negro - Sul"),
+        ("东京。", "东京"),
+        ("东京", "「东京」。"),
+        ("दिल्ली।", "दिल्ली"),
+        ("القاهرة؟", "القاهرة"),
+        ("ኢትዮጵያ።", "ኢትዮጵያ"),
+        ("བོད་", "བོད"),
+        ("« Dana Brisk ».", "Dana Brisk"),
+        ("Dana Brisk…", "Dana Brisk"),
+        ("\u0661\u0668\u0662\u0660", "1820"),
+        ("\u0967\u096e\u0968\u0966", "1820"),
+        ("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
+        ("\ufb2a\u05dc\u05d5\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
+        ("\u05e6\u05d4\u05f4\u05dc", '\u05e6\u05d4"\u05dc'),
+        ("\u0628\u064f\u0646\u0650\u064a\u064e\u062a\u0652", "\u0628\u0646\u064a\u062a"),
+        ("Hawai\u02bbi", "Hawai'i"),
+        ("1\u202f820", "1820"),
+        ("1 234 567", "1,234,567"),
     ],
 )
 def test_what_misses_by_spelling_is_right_by_accuracy_alone(answer: str, gold: str) -> None:
@@ -286,7 +313,18 @@ def test_what_misses_by_spelling_is_right_by_accuracy_alone(answer: str, gold: s
     assert accuracy(answer, [gold]) == 1
 
 
-@pytest.mark.parametrize(("answer", "gold"), [("Cafe", "Caf\u00e9"), ("10\u2076", "106"), ("Ann", "Bo"), ("x", "x")])
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("Cafe", "Caf\u00e9"),
+        ("10\u2076", "106"),
+        ("1820 100", "1820100"),
+        ("1 82", "182"),
+        ("5‰", "5"),
+        ("Ann", "Bo"),
+        ("x", "x"),
+    ],
+)
 def test_other_letters_are_other_letters(answer: str, gold: str) -> None:
     assert not misses_by_spelling(answer, [gold])
 
@@ -296,6 +334,11 @@ def test_other_letters_are_other_letters(answer: str, gold: str) -> None:
     [
         ("3.14", "314", True),
         ("-5", "5", True),
+        ("\u22125", "5", True),
+        ("\u22125", "-5", False),
+        ("5\u066a", "5", True),
+        ("«5»", "5", False),
+        ("5。", "5", False),
         ("+3", "-3", True),
         ("7/8", "78", True),
         ("C++", "C", True),
@@ -315,6 +358,7 @@ def test_other_letters_are_other_letters(answer: str, gold: str) -> None:
 def test_what_is_equal_only_without_signs(answer: str, gold: str, told: bool) -> None:
     assert matches_without_signs(answer, [gold]) is told
     assert not matches_without_signs(answer, [gold, answer])
+    assert not (told and misses_by_spelling(answer, [gold]))
 
 
 def test_gold_answers_too_short_to_tell_anything() -> None:

@@ -14,6 +14,7 @@ import json
 import re
 import tokenize
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -322,11 +323,26 @@ def _opens_container(first: bytes, containers: Collection[str]) -> bool:
     return isinstance(value, dict) and "question" not in value and "query" not in value
 
 
+def _parsed(text: str, place: str) -> Any:
+    """The JSON, no object of which may have a key twice: one of the values would be lost."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        data = dict(pairs)
+        if len(data) < len(pairs):
+            (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+            raise InvalidInput(
+                f"{place}: got the key {twice!r} twice in one object, expected it once, with a list for several values."
+            )
+        return data
+
+    return json.loads(text, object_pairs_hook=once)
+
+
 def _line(path: Path, number: int, line: bytes) -> Record | None:
     place = f"{path}, line {number}"
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-        value = json.loads(text) if text else None
+        value = _parsed(text, place) if text else None
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{place}: got bytes that are not UTF-8 text, expected one JSON object per line.") from error
     except (ValueError, RecursionError) as error:
@@ -350,7 +366,7 @@ def _container(path: Path, containers: Collection[str]) -> Iterator[Record]:
 def _whole(path: Path, expected: str) -> Any:
     try:
         with opened(path) as file:
-            return json.loads(file.read().decode("utf-8-sig"))
+            return _parsed(file.read().decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path}: got bytes that are not UTF-8 text, expected {expected}.") from error
     except json.JSONDecodeError as error:

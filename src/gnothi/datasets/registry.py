@@ -158,13 +158,19 @@ def _from_file(path: Path, format: str | None, answered: bool) -> Iterator[Quest
             completed = chosen.beside(path)
         for part in chosen.records(record if completed is None else completed(record)):
             question = chosen.question(part)
+            place = f"{part.place}, which has no id and takes its number" if _is_counted(part, question) else part.place
             if question.id in places:
                 raise InvalidInput(
-                    f"{part.place}: got the id {question.id!r} again (first at {places[question.id]}), "
-                    "expected ids to be unique."
+                    f"{place}: got the id {question.id!r} again (first at {places[question.id]}), expected ids to be unique."
                 )
-            places[question.id] = part.place
+            places[question.id] = place
             yield question
+
+
+def _is_counted(record: Record, question: Question) -> bool:
+    """Whether the question's id is the record's number since it has none."""
+    ids = (str(value) for key, value in record.data.items() if "id" in key.lower())
+    return question.id == str(record.number) and question.id not in ids
 
 
 def _records(path: Path, chosen: Format | None, known: Mapping[str, Format]) -> Iterator[Record]:

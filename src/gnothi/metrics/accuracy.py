@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from gnothi.methods.steps.parsing import as_choice
 from gnothi.metrics.normalise import normalise, tokens
-from gnothi.metrics.spelling import alike
+from gnothi.metrics.spelling import alike, is_foreign_sign, spelt
 
 YES, NO = "yes", "no"
 _SAYS = {YES: YES, NO: NO, "true": YES, "false": NO}
+_HYPHENS = "\u2010\u2011"
 _BEYOND = 2
 
 
@@ -19,10 +20,10 @@ def accuracy(answer: str, golds: Sequence[str]) -> float:
 
     A gold answer yes or no counts if that is what the answer says (``verdict``): "no" is in "unknown" and in "not", too.
     So on StrategyQA this is the official accuracy. A gold answer that normalises to nothing is in every string, so it
-    counts only against an answer that does too. Dashes, apostrophes, accents and widths count as the same (``alike``).
+    counts only against an answer that does too. Dashes, apostrophes, digits, accents and widths count as the same (``spelt``).
     """
-    form = normalise(alike(answer))
-    return float(any(_right(answer, form, normalise(alike(gold))) for gold in golds))
+    form = spelt(answer)
+    return float(any(_right(answer, form, spelt(gold)) for gold in golds))
 
 
 def _right(answer: str, form: str, gold: str) -> bool:
@@ -43,9 +44,10 @@ def verdict(answer: str) -> str:
     """``yes``, ``no``, or nothing where the answer says neither or both.
 
     Its first word counts ("No, he was not"), true and false too; else the only one of yes and no that occurs as a word ("the
-    answer is yes").
+    answer is yes"). Dashes and signs of other scripts part words, those of ASCII as in the official normal form.
     """
-    words = tokens(answer)
+    parted = "".join(" " if is_foreign_sign(one) and one not in _HYPHENS else one for one in answer)
+    words = tokens(alike(parted))
     if words and words[0] in _SAYS:
         return _SAYS[words[0]]
     verdicts = {word for word in words if word in (YES, NO)}

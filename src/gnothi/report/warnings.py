@@ -160,7 +160,7 @@ def _spelling(answered: Sequence[Row]) -> str | None:
         return None
     misses = "misses" if len(missed) == 1 else "miss"
     return (
-        f"{counted(len(missed), 'answer')} {misses} exact match only by a dash, an apostrophe, composed accents or width "
+        f"{counted(len(missed), 'answer')} {misses} exact match only by a dash, apostrophe, sign, digit, accent or width "
         f"({_example(missed, misses_by_spelling)}): the official normal form keeps these apart, accuracy does not"
     )
 
@@ -173,7 +173,7 @@ def _signs(answered: Sequence[Row]) -> str | None:
     are = "is" if len(matched) == 1 else "are"
     return (
         f"{counted(len(matched), 'answer')} {are} right only since the official normal form drops signs and points "
-        f"({_example(matched, matches_without_signs)}): look at them before you rely on exact match"
+        f"({_example(matched, matches_without_signs)}): look at them before you rely on exact match or accuracy"
     )
 
 

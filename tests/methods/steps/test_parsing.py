@@ -69,6 +69,7 @@ def test_what_a_chain_concludes_is_found(people: list[str], name: str) -> None:
         ("Kestrel. And", "Kestrel"),
         ("", ""),
         ("'O'", "O"),
+        ("```\nKestrel\n```", "Kestrel"),
     ],
 )
 def test_short_answer(reply: str, answer: str) -> None:
@@ -216,6 +217,11 @@ def test_answers_get_one_form(answer: str, form: str) -> None:
         ("Is Emma a novel?", "Emma is a fine novel.", "Emma is a fine novel"),
         ("Who wrote Emma?", "...", ""),
         ("Who wrote Emma?", "...\nJane Austen", "Jane Austen"),
+        ("Who wrote Emma?", '```json\n{"answer": "Jane Austen"}\n```', '{"answer": "Jane Austen"}'),
+        ("Who wrote Emma?", "~~~\nAnswer: Jane Austen.\n~~~", "Jane Austen"),
+        ("Who wrote Emma?", "So the answer is:\n``` text\nJane Austen\n```", "Jane Austen"),
+        ("Who wrote Emma?", "```Jane Austen```", "```Jane Austen```"),
+        ("Who wrote Emma?", "```", ""),
         ("Which sign stands for a sum?", "+", "+"),
     ],
 )

@@ -107,6 +107,8 @@ def test_heads_that_are_guessed_are_told(file: Path) -> None:
     notices = [step.notice for step in steps(file, "name\trole\nDana\tkeeper\nOtto\tcook\n") if step.notice]
     assert notices == ["is read with its first row as the names of columns: name, role"]
     assert not [step.notice for step in steps(file, "name\tage\nDana\t31\nOtto\t40\n") if step.notice]
+    notices = [step.notice for step in steps(file, "name\tname\trole\nDana\tBrisk\tkeeper\nOtto\tLind\tcook\n") if step.notice]
+    assert notices == ["is read without names of columns, since its first row has 'name' twice"]
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,15 @@ def test_xlsx_numbers_have_the_digits_that_spreadsheets_show(tmp_path: Path) -> 
     assert [one.text for one in passages(path)] == ["Name: Heron; Mass: 0.3", "Name: Swan; Mass: 12345678.9"]
 
 
+def test_a_sheet_whose_heads_are_guessed_or_refused_is_told(tmp_path: Path) -> None:
+    rows = [["Keeper", "Role"], ["Dana", "cook"], ["Otto", "smith"]]
+    sheets = {"S": x_rows(rows), "T": x_rows([["Keeper", "Keeper"], *rows[1:]])}
+    assert notices(make_xlsx(tmp_path / "a.xlsx", sheets)) == [
+        "has a sheet 'S' that is read with its first row as the names of columns",
+        "has a sheet 'T' that is read without names of columns, since it has 'Keeper' twice",
+    ]
+
+
 def test_xlsx_sheets_rows_and_numbers(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine")
     rows = x_rows([["Stations of the coast"], ["Station", "Height", "Built"], ["Orvel", 31.5, 1820], ["Tarn", 22.0, 1790]])

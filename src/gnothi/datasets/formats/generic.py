@@ -12,6 +12,7 @@ from typing import Any
 
 from gnothi.datasets.formats.choice import by_label
 from gnothi.datasets.records import Record, reads
+from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.types import Question
 
 IDS = ("id", "_id", "qid", "question_id")
@@ -24,6 +25,7 @@ ALIASES = ("aliases", "answer_aliases")
 _NUMBERED = re.compile(r"answer_?\d{1,2}")
 _OPTION = re.compile(r"(?:option|choice|answer)?_?([a-h])")
 KINDS = ("kind", "type")
+_SAID = {"true": "yes", "false": "no"}  # of cells, which have no other way to say JSON's true and false
 
 
 def recognises(first: Mapping[str, Any]) -> bool:
@@ -40,7 +42,8 @@ def recognises(first: Mapping[str, Any]) -> bool:
 def generic(record: Record) -> Question:
     """Keys without a meaning here become metadata, and so do those of an object under ``metadata`` (which win).
 
-    With ``choices``, an answer may be the label of one: A is the first. ``answerable`` false: to abstain is right."""
+    With ``choices``, an answer may be the label of one: A is the first. ``answerable`` false: to abstain is right. True and
+    False in a table are yes and no to a question that asks so by its wording, else text: they may be a title."""
     options = _options(record)
     used = {key for keys in (IDS, QUESTIONS, ANSWERS, ALIASES, KINDS) if (key := record.first(keys))}
     used |= {*_numbered(record.data), *options, "choices", "metadata"}
@@ -50,16 +53,19 @@ def generic(record: Record) -> Question:
         raise record.invalid(f"metadata = {nested!r:.60}", "an object")
     alias_key = record.first(ALIASES)
     answers = _answers(record) + (record.answers(alias_key) if alias_key else ())
+    text = record.text(*QUESTIONS)
     kind_key = record.first(KINDS)
     choices = tuple(map(str, options.values())) or record.texts("choices")
     if choices:
         _check_choice(record, choices, bool(options))
+    elif record.cells and asks_yes_or_no(text):
+        answers = tuple(_SAID.get(answer.lower(), answer) for answer in answers)
     metadata.update(nested)
     if not isinstance(metadata.get("answerable", True), bool):
         raise record.invalid(f"answerable = {metadata['answerable']!r:.60}", "true or false")
     return Question(
         id=record.identity(*IDS),
-        text=record.text(*QUESTIONS),
+        text=text,
         answers=tuple(dict.fromkeys(by_label(answer, choices) for answer in answers)),
         choices=choices,
         kind=record.text(kind_key) if kind_key and record.data[kind_key] else "",

@@ -36,6 +36,7 @@ _WITHIN = re.compile(r"((?!0)[^\W_]\S{0,29}?[^\d\s])\1{5,}")  # "200.200.200.200
 _EDGES = re.compile(r"^\W+|\W+$")
 _YES = frozenset({"yes", "yeah", "true", "correct"})
 _NO = frozenset({"no", "nope", "false", "incorrect"})
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+#.-]*\s*")
 _QUOTES = "\"'“”‘’«»"
 
 
@@ -97,12 +98,17 @@ def _short_answer(reply: str, question: str = "") -> str:
         return _first_sentence(reply)
     if named := read_reply(reply).conclusion:
         return named
-    lines = [line for line in reply.strip().removeprefix("Answer:").splitlines() if _WORD.search(line)]
+    lines = [line for line in "\n".join(_lines(reply)).removeprefix("Answer:").splitlines() if _WORD.search(line)]
     return _answer_within(_first_sentence(lines[0]), question) if lines else ""
 
 
+def _lines(reply: str) -> list[str]:
+    """Without the fences around code, in which some models put whatever they say."""
+    return [line for line in reply.strip().splitlines() if not _FENCE.fullmatch(line)]
+
+
 def _first_sentence(reply: str) -> str:
-    lines = reply.strip().splitlines()
+    lines = _lines(reply)
     first = split_sentences(lines[0])[0] if lines else ""
     return _unquoted(without_opening(_unquoted(first).removesuffix(".")).strip())
 

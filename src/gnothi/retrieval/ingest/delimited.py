@@ -73,6 +73,8 @@ def _table(path: Path, rows: Iterable[Row]) -> Iterator[Block]:
     yield from outline.row_blocks(table, table.end())
     if table.unsure:
         yield outline.notice(f"is read with its first row as the names of columns: {', '.join(table.heads)[:100]}")
+    if table.twice:
+        yield outline.notice(f"is read without names of columns, since its first row has {table.twice!r:.60} twice")
 
 
 def _firsts(path: Path, encoding: str, separator: str, columns: list[str]) -> Iterator[object]:

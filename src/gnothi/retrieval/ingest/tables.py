@@ -7,6 +7,7 @@ one row, long cells without heads) is text.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -55,13 +56,15 @@ class Table:
 
     ``heads`` is the number of rows of heads, None where only the cells may tell; then, where none is marked, the first row is
     taken for heads if it looks like that. ``spreadsheet``: rows are rows, however few or long, and mostly have heads.
-    ``unsure`` is True after heads were taken for such although no column of values shows the difference.
+    ``unsure`` is True after heads were taken for such although no column of values shows the difference. ``twice`` is the name
+    for which a first row of names was not.
     """
 
     def __init__(self, heads: int | None = None, caption: str = "", spreadsheet: bool = False) -> None:
         self.caption = collapse(caption)
         self.layout = False
         self.unsure = False
+        self.twice = ""
         self.heads: list[str] = []
         self._marked = heads
         self._spreadsheet = spreadsheet
@@ -196,10 +199,12 @@ class Table:
             if _YEAR.fullmatch(cell.text) and sum(map(bool, map(_YEAR.fullmatch, values))) * 2 > len(values):
                 return False
         sure = any(_differs(cell, below.get(cell.column, [])) for cell in _filled(rows[0]))
-        twice = len(set(names)) < len(names)
+        counts = Counter(names)
+        twice = next((cell.text for cell in _filled(rows[0]) if counts[cell.text.casefold()] > 1), "")
         if twice and not (sure and self._spreadsheet):
+            self.twice = twice
             return False
-        self.unsure = not sure or twice
+        self.unsure = not sure or bool(twice)
         return sure or self._spreadsheet or self._width > 2
 
     def _joined(self, rows: list[_Row]) -> list[str]:

@@ -47,6 +47,10 @@ def blocks(path: Path) -> Iterator[Block]:
         yield from document.row_blocks(table, table.end(), read, {"sheet": name})
         if table.unsure:
             yield document.notice(f"has a sheet {name!r} that is read with its first row as the names of columns")
+        if table.twice:
+            yield document.notice(
+                f"has a sheet {name!r} that is read without names of columns, since it has {table.twice!r:.60} twice"
+            )
 
 
 def _merged(sheet: object) -> Iterator[tuple[tuple[int, int], int, int]]:
