@@ -53,7 +53,7 @@ def _named(opening: Callable[[str], Any]) -> Callable[[Path], Any]:
 
 FORMATS = {
     "run": Format(SAMPLES / "run", _run, "config.toml", "format", 2),
-    "index": Format(SAMPLES / "index", _named(open_index), "gnothi-index.json", "version", 2),
+    "index": Format(SAMPLES / "index", _named(open_index), "gnothi-index.json", "version", 3),
     "graph": Format(SAMPLES / "graph", _named(open_graph), "gnothi-index.json", "version", 1),
     "calibration": Format(SAMPLES / "calibration.toml", read_calibration, "", "version", 2),
     "learnt gate": Format(SAMPLES / "gate", open_gate, "gate.json", "format", 4),

@@ -56,7 +56,7 @@ def test_build_search_info_delete(docs: Path, out: str, capsys: pytest.CaptureFi
     assert gnothi("search", out, "salty plum salted", "-k", 1) == 0
     assert re.fullmatch(r" 1 +\d+\.\d{3}  docs/plums\.md#1  Plums\n    Salted plums keep long\.\n", capsys.readouterr().out)
     assert gnothi("info", out) == 0
-    assert re.search(r"2 passages, .* MB on disk\nsources: 2 files\nformat: version 2", capsys.readouterr().out)
+    assert re.search(r"2 passages, .* MB on disk\nsources: 2 files\nformat: version 3", capsys.readouterr().out)
     assert gnothi("delete", out, "docs/plums.md#1", "nope") == 1
     shown = capsys.readouterr()
     assert "1 passage deleted (0 files), 1 left" in shown.out
@@ -82,7 +82,7 @@ def test_json_is_one_document(docs: Path, out: str, capsys: pytest.CaptureFixtur
     ]
     assert gnothi("info", out, "--json") == 0
     facts = document(capsys)
-    assert (facts["passages"], facts["sources"], facts["complete"], facts["version"]) == (2, 2, True, 2)
+    assert (facts["passages"], facts["sources"], facts["complete"], facts["version"]) == (2, 2, True, 3)
     assert gnothi("delete", out, "docs/heron.txt#1", "--json") == 0
     deleted = document(capsys)
     assert (deleted["deleted"], deleted["missing"], deleted["passages"]) == (1, [], 1)
@@ -207,7 +207,7 @@ def test_another_version_and_a_second_writer(docs: Path, out: str, capsys: pytes
     with IndexWriter(out):
         complains(capsys, "build", docs, "--out", out, code=3)
     manifest = Path(out) / FILE
-    manifest.write_text(manifest.read_text().replace('"version": 2', '"version": 3'))
+    manifest.write_text(manifest.read_text().replace('"version": 3', '"version": 4'))
     for arguments in (["search", out, "x"], ["info", out], ["build", docs, "--out", out], ["delete", out, "x"]):
         complains(capsys, *arguments, code=3)
 

@@ -107,6 +107,38 @@ ALIKE = [
     ("საქართველოსთვის", "საქართველოს"),
     ("Հայաստանում", "Հայաստանի"),
     ("የኢትዮጵያ ታሪክ", "ታሪክ"),
+    ("הממשלה החליטה", "ממשלה"),
+    ("ממשלה", "לממשלה"),
+    ("הכנסת בירושלים", "כנסת"),
+    ("כנסת", "שבכנסת"),
+    ("המשטרה", "משטרה"),
+    ("מגדלור", "המגדלור"),
+    ("שהמלך הגיע", "מלך"),
+    ("והבית", "בית"),
+    ("الوحدة", "وحدة"),
+    ("واحد", "الواحد"),
+    ("ورقة", "بالورقة"),
+    ("ጠባቂ", "ጠባቂው"),
+    ("ቤት", "ቤቱ"),
+    ("ኢትዮጵያ", "በኢትዮጵያ"),
+    ("ሰራ ሀገር", "ሐገር"),
+    ("ሠራ", "ሰራ"),
+    ("ፀሐይ", "ጸሀይ"),
+    ("ዓለም", "ኣለም"),
+    ("წიგნი", "წიგნის"),
+    ("წიგნი", "წიგნები"),
+    ("ქალაქი", "ქალაქში"),
+    ("ქალაქი", "ᲥᲐᲚᲐᲥᲘᲡ"),
+    ("լույս", "լույսը"),
+    ("ծանրորդ", "ծանրորդների"),
+    ("ՔԱՂԱՔԻ", "քաղաք"),
+    ("iPhone15を買う", "iPhone 15"),
+    ("iPhone15を買う", "iPhone15"),
+    ("使用Windows11系统", "Windows"),
+    ("使用Windows11系统", "Windows11"),
+    ("5kmです", "5 km"),
+    ("5kmです", "5km"),
+    ("ใช้Windows11", "Windows 11"),
     ("၁၈၂၀ ခုနှစ်", "1820"),
     ("سنة ١٨٢٠", "1820"),
     ("塔建于1820年", "1820"),
@@ -127,6 +159,19 @@ def test_forms_that_mean_the_same_find_each_other(text: str, query: str) -> None
     index = BM25Index.in_memory([Passage("wanted", text), *made_up(2, 20), Passage("other", "nothing of it")])
     assert first(index, query) == "wanted"
     assert first(index, f"{query} zzz") == "wanted" or scripts.room(scripts.units(query)[0])
+
+
+DIFFERENT = [
+    ("ממשלה", "שלה"), ("משכן", "שכן"), ("מכתב", "כתב"), ("ספר", "בר"), ("وحدة", "واحد"), ("ጠባቂ", "ጠቅላይ"), ("ቤት", "ልጅ"),
+    ("ქალაქი", "ქალწული"), ("წიგნი", "წითელი"), ("լույս", "լուր"), ("քաղաք", "քաղցր"), ("5kmです", "6 km"), ("ሀ5", "ሀ4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "query"), DIFFERENT)
+def test_words_that_only_begin_alike_do_not_find_each_other(text: str, query: str) -> None:
+    one, other = ({*analysis.words(written, "english")} for written in (text, query))
+    assert one - other
+    assert other - one
 
 
 @pytest.mark.parametrize("query", ["😀", "。", "\u200b", "—", "\u064b", "ー。", "?!"])

@@ -22,12 +22,12 @@ from gnothi.methods.steps.requirements import follows_instructions
 from gnothi.methods.steps.searching import search
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
-from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.assessment import Assessment, Schedule
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import says_nothing
 from gnothi.types import Answer, Decoding, Passage, Prompt, Question, Task
+from gnothi.yes_or_no import asks_yes_or_no
 
 
 @dataclass(frozen=True, slots=True)

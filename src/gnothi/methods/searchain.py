@@ -20,13 +20,13 @@ from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_
 from gnothi.methods.steps.requirements import require
 from gnothi.methods.steps.settings import SHORT_STOPS
 from gnothi.methods.steps.summary import evidence_of, summarise, uncertainty_of
-from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.judge import says_yes
 from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import KNOW
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Answer, Capabilities, Passage, Prompt, Question
+from gnothi.yes_or_no import asks_yes_or_no
 
 LOGPROBS = Capabilities(logprobs=True)
 

@@ -37,12 +37,12 @@ from gnothi.methods.steps.self_rag_tokens import (
     utility,
     without_tokens,
 )
-from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel, Retriever
 from gnothi.signals.kinds.perplexity import mean_probability
 from gnothi.signals.kinds.self_report import AFFIRMATIVE, KNOW, NEGATIVE, probability_of_yes
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Answer, Capabilities, Passage, Question, Task
+from gnothi.yes_or_no import asks_yes_or_no
 
 SELF_RAG = Task("self_rag", answer_label="")
 _THRESHOLD = 0.2

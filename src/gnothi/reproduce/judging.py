@@ -20,13 +20,13 @@ from gnothi.methods.steps.parsing import yes_or_no
 from gnothi.methods.steps.prompts import ANSWER, ANSWER_YES_NO, EQUIVALENT, ask
 from gnothi.methods.steps.quizzes import UNKNOWN, Solved, SplitSettings, ask_in_order
 from gnothi.methods.steps.settings import SHORT_STOPS
-from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.protocols import LanguageModel
 from gnothi.registry import Own
 from gnothi.runs.rows import Row
 from gnothi.signals.judge import says_yes
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Answer, Capabilities, Decoding, Prompt, Question
+from gnothi.yes_or_no import asks_yes_or_no
 
 _MOST_QUIZZES = 20
 _LABELS = {True: "yes", False: "no"}

@@ -25,7 +25,7 @@ from gnothi.retrieval.languages import DEFAULT, stemmer
 from gnothi.retrieval.terms import key_of, key_term, terms
 from gnothi.types import NO_METADATA, Metadata, Passage
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 ID, ORIGIN = "id", "origin"
 # One field holds title and text as two values: BM25 sees one document of title + text, and the store keeps them apart.
 BODY, UNITS = "body", "units"

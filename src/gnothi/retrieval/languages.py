@@ -100,6 +100,6 @@ def analysis(language: str) -> str:
     """What is done with words, to be shown to users."""
     return (
         f"Latin words: {stemmer(language) or 'no'} stems, accents folded; Cyrillic, Greek, Arabic, Tamil: stems; Hebrew: "
-        "particles off; Armenian, Georgian, Ethiopic, Indic: the first 6 characters; Chinese, Japanese, Korean: "
-        "pairs of characters; Thai, Lao, Khmer, Burmese: threes; others: whole words"
+        "particles off; Armenian, Georgian, Indic: the first 6 characters without endings; Ethiopic: 3 without particles; "
+        "Chinese, Japanese, Korean: pairs of characters; Thai, Lao, Khmer, Burmese: threes; others: whole words"
     )

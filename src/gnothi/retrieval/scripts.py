@@ -28,6 +28,7 @@ _TOKEN = re.compile(rf"(?:[^\W_]|[^{_PLAIN}])+")
 _BROKEN, _LAST_WORD = re.compile(r"-\s+(\w{3,})"), re.compile(r"\w+$")
 _KEPT = 40
 """Bytes of the longest word that the analyser of English keeps."""
+_PART = re.compile(r"\d+|\D+")
 _LONGEST = 1000
 """Characters of a word that count."""
 # Ignorable by the standard beside those of categories Cf and Cc; the last but one is Arabic's kashida, which stretches a word.
@@ -37,14 +38,23 @@ _OPTIONAL = {
     *range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670, *range(0x6D6, 0x6EE),
     *range(0x711, 0x74B), 0x93C, 0x9BC, 0xA3C, 0xABC, 0xB3C, 0xCBC,
 }  # fmt: skip
-_ALIKE = dict(zip("ёЁґҐیکٱँ", "еЕгГيكاं", strict=True))
-# Particles written together with the word behind them, while enough is left of it: of Arabic, then of Hebrew.
-_PARTICLES = re.compile(r"^(?:[وبفك]?ال(?=..)|لل(?=..)|و(?=...)|ו?[הבכלמש]?(?=[\u05d0-\u05ea]{3}))")
+_ALIKE = dict(zip("ёЁґҐیکٱँ", "еЕгГيكاं", strict=True)) | {
+    chr(ord(letter) + vowel): chr(ord(same) + vowel)  # letters of Ethiopic that sound the same
+    for letter, same in zip("ሐኀሠዐፀ", "ሀሀሰአጸ", strict=True)
+    for vowel in range(8)
+}
+# Particles written together with the word behind them, while enough is left of it: of Arabic, Hebrew and Amharic. All that look
+# like one go, so that a word that begins like one is the same with and without a particle.
+_PARTICLES = re.compile(
+    r"^(?:[وبفك]?ال(?=..)|لل(?=..)|و(?=...)|[והבל](?=[\u05d0-\u05ea]{3})|[כמש](?=[\u05d0-\u05ea]{4})|[የበለከ](?=..))+"
+)
 _ARABIC_ENDING = re.compile(r"(?<=[\u0620-\u064a]{2})(?:ها|ان|ات|ون|ين|يه|ه|ي)$")
 _ARABIC_ALIKE = str.maketrans("ىةأإآ", "يهااا")
-# Scripts of inflected languages without a stemmer: Armenian, those of India but Tamil, Georgian and Ethiopic.
-_UNSTEMMED = re.compile(r"[\u0530-\u058f\u0900-\u0b7f\u0c00-\u0dff\u10a0-\u10ff\u1200-\u139f\u1c90-\u1cbf]")
-_STEM = 6
+# Scripts of inflected languages without a stemmer: Armenian, those of India but Tamil, and Georgian. Case endings of the first
+# and the last are cut off twice: after a plural's own.
+_UNSTEMMED = re.compile(r"[\u0530-\u058f\u0900-\u0b7f\u0c00-\u0dff\u10a0-\u10ff\u1c90-\u1cbf]")
+_ENDING = re.compile(r"(?<=...)(?:ი?სთვის|იდან|თან|გან|მა|ში|ზე|ის|ით|ად|ებ|[აეიოუსდ]|ում|ով|ից|ին|ն?եր|ու|[իըն])$")
+_STEM, _ETHIOPIC_STEM = 6, 3
 """Characters of such a word that count, without the vowel signs at their end."""
 
 
@@ -117,8 +127,9 @@ def broken(text: str) -> list[str]:
 
 def units(text: str, mixed: bool = True) -> list[str]:
     """What is looked up of a text: words; of runs without spaces every two characters that follow each other (of Han, kana and
-    Hangul) or three (of Thai, Lao, Khmer, Burmese); a run that is shorter, whole. Without ``mixed`` letters beside such a run,
-    and single ones, do not count: in a text of other scripts they are seldom words."""
+    Hangul) or three (of Thai, Lao, Khmer, Burmese); a run that is shorter, whole. A word beside such a run counts whole and by
+    its letters and its digits (``Windows11``). Without ``mixed`` letters beside such a run, and single ones, do not count: in a
+    text of other scripts they are seldom words."""
     terms: list[str] = []
     for token in normal(text).translate(_FOLDED).split():
         runs = _RUN.findall(token)
@@ -126,7 +137,8 @@ def units(text: str, mixed: bool = True) -> list[str]:
             size = 2 if pairs else 3
             run = pairs or triples
             if word:
-                terms += [_stem(word)] if mixed or (len(runs) == 1 and len(word) > 1) or not word.isascii() else []
+                if mixed or (len(runs) == 1 and len(word) > 1) or not word.isascii():
+                    terms += map(_stem, dict.fromkeys([word, *_PART.findall(word)] if len(runs) > 1 else [word]))
             elif len(run) <= size:
                 terms.append(run)
             else:
@@ -136,13 +148,17 @@ def units(text: str, mixed: bool = True) -> list[str]:
 
 def _stem(word: str) -> str:
     """What the analysers leave to do. For Arabic that is light10 (Larkey, Ballesteros and Connell, 2007)."""
-    if "\u0590" <= word[:1] <= "\u06ff":
+    if "\u1200" <= word[:1] <= "\u139f":
+        word = _PARTICLES.sub("", word)[:_ETHIOPIC_STEM]
+        if "\u1200" <= word[-1] <= "\u135a":  # whose rows hold eight: a consonant with each vowel
+            word = word[:-1] + chr(ord(word[-1]) & ~7)
+    elif "\u0590" <= word[:1] <= "\u06ff":
         word = _PARTICLES.sub("", word.translate(_ARABIC_ALIKE))
         word = _ARABIC_ENDING.sub("", _ARABIC_ENDING.sub("", word))
     elif word.endswith("пись"):  # in which the Russian stemmer sees a verb
         word = word[:-1]
     elif _UNSTEMMED.match(word):
-        word = word[:_STEM]
+        word = _ENDING.sub("", _ENDING.sub("", word.lower()))[:_STEM]
         while len(word) > 2 and unicodedata.category(word[-1])[0] == "M":
             word = word[:-1]
     return word[:_LONGEST]

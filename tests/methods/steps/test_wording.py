@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi import lab, methods
+from gnothi import methods
 from gnothi.methods.steps.reader import reasons_about
-from gnothi.methods.steps.wording import asks_yes_or_no, looks_one_hop, names_in, naming
+from gnothi.methods.steps.wording import looks_one_hop, names_in, naming
 from gnothi.testing.model import Scripted
 from gnothi.testing.retriever import ScriptedRetriever
 from gnothi.types import Passage, Profile, Question
@@ -43,41 +43,6 @@ async def test_a_reader_is_shown_what_helps(settings: dict[str, object], expecte
     resources = {"model": model, "retriever": ScriptedRetriever([OTHER, RIGHT])}
     answer = await methods.create("rag", resources, settings)(Question("q", QUESTION))
     assert (answer.text, model.prompts[0].passages) == ("engineer", expected)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Is January 14, 1909 earlier than April 15, 1950?",
-        "did Aristotle use a laptop?",
-        "Could Julius Caesar have eaten a potato?",
-        "Isn’t the Danube longer than the Rhine?",
-        '"Do hamsters eat hay?"',
-        "Are you there or not?",
-    ],
-)
-def test_questions_for_yes_or_no(question: str) -> None:
-    assert asks_yes_or_no(question)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Who directed Velkarra?",
-        "Was it Ada Bram or Bo Lund?",
-        "Canberra is the capital of which country?",
-        "Island of which state?",
-        "May's birthday is when?",
-        "",
-    ],
-)
-def test_other_questions(question: str) -> None:
-    assert not asks_yes_or_no(question)
-
-
-def test_the_lab_is_told_right() -> None:
-    for question in lab.questions(lab.world(), n=300):
-        assert asks_yes_or_no(question.text) == (question.kind == "yes_no")
 
 
 ONE_HOP = (

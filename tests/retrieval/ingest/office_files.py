@@ -95,9 +95,15 @@ def make_pptx(path: Path, slides: list[str], notes: str = "") -> Path:
     return make_zip(path, parts)
 
 
-def make_xlsx(path: Path, sheets: Mapping[str, str]) -> Path:
-    """Sheets by name, each the content of its ``sheetData``."""
-    ids = "".join(f'<sheet name="{name}" sheetId="{i}" r:id="r{i}"/>' for i, name in enumerate(sheets, 1))
+def make_xlsx(path: Path, sheets: Mapping[str, str], state: str = "visible", merged: str = "") -> Path:
+    """Sheets by name, each the content of its ``sheetData``; ``state`` is that of the first, ``merged`` are ranges of cells in
+    all of them."""
+    ids = "".join(
+        f'<sheet name="{name}" sheetId="{i}" state="{state if i == 1 else "visible"}" r:id="r{i}"/>'
+        for i, name in enumerate(sheets, 1)
+    )
+    ranges = "".join(f'<mergeCell ref="{one}"/>' for one in merged.split())
+    after = f"<mergeCells>{ranges}</mergeCells>" if ranges else ""
     files = {f"worksheets/sheet{i}.xml": "worksheet" for i in range(1, len(sheets) + 1)}
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     parts = {
@@ -109,7 +115,7 @@ def make_xlsx(path: Path, sheets: Mapping[str, str]) -> Path:
         "xl/_rels/workbook.xml.rels": relations(files),
     }
     for i, rows in enumerate(sheets.values(), 1):
-        parts[f"xl/worksheets/sheet{i}.xml"] = f"<worksheet {S}><sheetData>{rows}</sheetData></worksheet>"
+        parts[f"xl/worksheets/sheet{i}.xml"] = f"<worksheet {S}><sheetData>{rows}</sheetData>{after}</worksheet>"
     return make_zip(path, parts)
 
 

@@ -119,6 +119,11 @@ def test_heads_that_are_guessed_are_told(file: Path) -> None:
         ("sep=;\r\nid;text\r\n1;One, two\r\n", ["One, two"]),
         ("id,text\n1,One,\n2,Two,,\n", ["One", "Two"]),
         ("name,mark,mark\nDana,5,6\n", ["name: Dana; mark: 5; mark: 6"]),
+        ('Port,Ships\nSalen,12\n\nCrew,Count\n"a\n\ncook",3\n', ["Port: Salen; Ships: 12", "Crew: a cook; Count: 3"]),
+        (
+            'Port,Ships\nSalen,12\nCrew,"a\n\nb"\nCook,3\n',
+            ["Port: Salen; Ships: 12", "Port: Crew; Ships: a b", "Port: Cook; Ships: 3"],
+        ),
     ],
 )
 def test_odd_tables_of_spreadsheets(tmp_path: Path, table: str, texts: list[str]) -> None:

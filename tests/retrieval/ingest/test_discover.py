@@ -38,11 +38,13 @@ def test_what_is_no_regular_file_is_skipped_and_links_to_folders_are_not_followe
     os.mkfifo(tree / "pipe.txt")  # reading it would wait for ever
     (tree / "loop").symlink_to(tree, target_is_directory=True)
     (tree / "nothing.txt").symlink_to(tree / "gone")
-    (tree / "link.txt").symlink_to(tree / "b.txt")
+    (tree / "link.txt").symlink_to(tree / ".f.txt")
+    (tree / "twice.txt").symlink_to(tree / "sub" / "c.html")
     (tree / "self.txt").symlink_to(tree / "self.txt")
     files, skipped = found(tree)
     assert files == ["a.MD", "b.txt", "link.txt", "sub/c.html", "sub/deep/d.pdf"]
     assert "self.txt: cannot be read: Too many levels of symbolic links" in skipped
+    assert "twice.txt: is a link to sub/c.html, which is read itself" in skipped
     assert "nothing.txt: is a link to nothing" in skipped
     assert "pipe.txt: is not a regular file" in skipped
 

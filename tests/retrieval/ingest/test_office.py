@@ -193,7 +193,62 @@ def test_xlsx_sheets_rows_and_numbers(tmp_path: Path) -> None:
     assert metadata_of(path, "sheet") == ["Coast", "Coast", "Lakes"]
 
 
+def test_xlsx_cells_over_several_rows_and_columns(tmp_path: Path) -> None:
+    rows: list[list[str | float]] = [
+        ["Port", "Visitors", "", "Keeper"], ["", "Adults", "Children", ""],
+        ["Orvel", 11, 22, "Dana"], ["", 33, 44, ""], ["", "", "", ""], ["Tarn", 55, 66, "Otto"],
+    ]  # fmt: skip
+    path = make_xlsx(tmp_path / "a.xlsx", {"S": x_rows(rows)}, merged="A1:A2 B1:C1 D1:D2 A3:A5 D3:D4")
+    assert [one.text for one in passages(path)] == [
+        "Port: Orvel; Visitors Adults: 11; Visitors Children: 22; Keeper: Dana",
+        "Port: Orvel; Visitors Adults: 33; Visitors Children: 44; Keeper: Dana",
+        "Port: Tarn; Visitors Adults: 55; Visitors Children: 66; Keeper: Otto",
+    ]
+
+
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_hidden_sheets_of_xlsx_are_told_and_left_out(tmp_path: Path, state: str) -> None:
+    rows = x_rows([["Lake", "Depth"], ["Low", 3]])
+    path = make_xlsx(tmp_path / "a.xlsx", {"Secret": rows, "Lakes": rows}, state)
+    assert titled_texts(path) == [("a > Lakes", "Lake: Low; Depth: 3")]
+    assert notices(path) == ["has a hidden sheet 'Secret', which is left out"]
+
+
 # OpenDocument
+
+
+HIDING = "".join(
+    f'<style:style style:name="{name}" style:family="{family}">{properties}</style:style>'
+    for name, family, properties in (
+        ("T1", "text", '<style:text-properties text:display="none"/>'), ("x", "text", ""),
+        ("P1", "paragraph", '<style:text-properties text:display="none"/>'),
+        ("x", "table", '<style:table-properties table:display="false"/>'),
+        ("y", "table", '<style:table-properties table:display="true"/>'),
+        ("x", "drawing-page", '<style:drawing-page-properties presentation:visibility="hidden"/>'),
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "texts", "told"),
+    [
+        ("text", '<text:p>Seen<text:span text:style-name="T1"> not</text:span><text:span text:style-name="x"> too</text:span>'
+         '</text:p><text:p text:style-name="P1">Nor this</text:p>', ["Seen too"], []),
+        ("text", "<text:p>One<text:span> two</text:span><office:annotation><text:p>Not</text:p></office:annotation> three"
+         "</text:p>", ["One two three"], []),
+        ("spreadsheet", "".join(f'<table:table table:name="{one}" table:style-name="{one}"><table:table-row><table:table-cell>'
+         f"<text:p>in {one}</text:p></table:table-cell></table:table-row></table:table>" for one in "xy"), ["in y"],
+         ["has a hidden sheet 'x', which is left out"]),
+        ("presentation", "".join(f'<draw:page draw:style-name="{one}"><draw:frame><draw:text-box><text:p>on {one}</text:p>'
+         "</draw:text-box></draw:frame></draw:page>" for one in "yxy"), ["on y", "on y"],
+         ["has a hidden slide, 2, which is left out"]),
+    ],
+)  # fmt: skip
+def test_what_opendocument_hides_is_left_out(tmp_path: Path, kind: str, body: str, texts: list[str], told: list[str]) -> None:
+    path = make_odf(tmp_path / "a.od", body, kind, HIDING).rename(tmp_path / f"a.od{kind[0]}")
+    assert [one.text for one in passages(path)] == texts
+    assert notices(path) == told
+    assert metadata_of(path, "slide") == ([1, 3] if kind == "presentation" else [None])
 
 
 def test_odt_headings_notes_lists_and_raised_text(tmp_path: Path) -> None:

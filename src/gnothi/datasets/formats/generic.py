@@ -12,8 +12,8 @@ from typing import Any
 
 from gnothi.datasets.formats.choice import by_label
 from gnothi.datasets.records import Record, reads
-from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.types import Question
+from gnothi.yes_or_no import asks_yes_or_no
 
 IDS = ("id", "_id", "qid", "question_id")
 QUESTIONS = ("question", "query", "question_text", "user_input", "problem", "prompt")

@@ -11,10 +11,11 @@ from gnothi.concurrency import gather
 from gnothi.methods.steps.extraction import OURS, Extraction
 from gnothi.methods.steps.parsing import as_choice, concluding, read_reply, until_it_repeats, without_opening
 from gnothi.methods.steps.prompts import ANSWER, CONCLUSION, REASON, ask
-from gnothi.methods.steps.wording import asks_yes_or_no, naming, offers_a_choice
+from gnothi.methods.steps.wording import naming, offers_a_choice
 from gnothi.protocols import LanguageModel
 from gnothi.signals.replies import normalized
 from gnothi.types import Answer, Decoding, Generation, Passage, Prompt, Question
+from gnothi.yes_or_no import asks_yes_or_no
 
 _OWNER = re.compile(r"['’]s\b")
 _EXAMPLE_ANSWERS = frozenset(normalized(read_reply(one.answer).conclusion) for one in REASON.demonstrations)

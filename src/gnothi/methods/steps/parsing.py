@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from gnothi.methods.steps.prompts import CONCLUSION
-from gnothi.methods.steps.wording import asks_yes_or_no
 from gnothi.signals.replies import normalized, says_nothing
 from gnothi.types import Generation
+from gnothi.yes_or_no import asks_yes_or_no
 
 _MARKER = re.compile(r"\bthe (?:final )?answer is\b[\s:]*", re.IGNORECASE)
 _NAMES_NOTHING = re.compile(r"(?:\s*\b(?:so )?the (?:final )?answer is\b[\s:]*)+$", re.IGNORECASE)

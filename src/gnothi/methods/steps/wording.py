@@ -8,13 +8,8 @@ from collections.abc import Sequence
 from gnothi.signals.names import OWNER
 from gnothi.signals.replies import normalized
 from gnothi.types import Passage, Question
+from gnothi.yes_or_no import asks_yes_or_no
 
-_AUXILIARY = (
-    "is are was were am do does did has have had can could will would shall should may might must "
-    "isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't can't couldn't won't wouldn't shouldn't"
-).split()
-_OPENING = re.compile(rf"\W*(?:{'|'.join(_AUXILIARY)})\b(?!')", re.IGNORECASE)
-_ALTERNATIVES = re.compile(r",?\s+or\s+(?!not\b)", re.IGNORECASE)
 _OFFERING = frozenset("or both between among than either neither".split())
 _JOINED = re.compile(r"[A-Z][^\s,]*,? and (?:the )?[A-Z]")  # "Ann and Mira": two things, of which one may be asked for
 _MOST_WORDS = 20
@@ -29,12 +24,6 @@ _PARTICIPLE = re.compile(
 _OF = re.compile(r"\b[a-z]+ of\b")
 _OF_A_NAME = re.compile(r"\b[a-z]+ of (?:the )?[A-Z]\w+")
 _POSSESSIVE = re.compile(r"(?:['’]s|s['’]) (?=[a-z])")
-
-
-def asks_yes_or_no(question: str) -> bool:
-    """Whether the wording asks for yes or no: it begins with an auxiliary verb and offers no alternatives ("..., A or B?")."""
-    text = question.replace("’", "'")
-    return bool(_OPENING.match(text)) and not _ALTERNATIVES.search(text)
 
 
 def offers_a_choice(question: str) -> bool:

@@ -65,8 +65,11 @@ def read(path: Path, key: str, words: int, start: Checkpoint, keys: Keys = AS_FO
 
 
 def _table(path: Path, rows: Iterable[Row]) -> Iterator[Block]:
-    outline, table = Outline(path.stem), Table(spreadsheet=True)
+    outline, table, last = Outline(path.stem), Table(spreadsheet=True), 0
     for fields, line in rows:
+        if line.number > last + 1 + sum(field.count("\n") for field in fields):  # a blank line
+            yield from outline.row_blocks(table, table.add([]))
+        last = line.number
         if line.problem:
             yield outline.notice(f", line {line.number}: {line.problem}; it is left out")
         yield from outline.row_blocks(table, table.add([Cell(field) for field in fields[:MOST_COLUMNS]]), line.read)

@@ -117,13 +117,16 @@ def survey(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Co
 
 
 def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[SourceFile | Skipped]:
-    waiting = [root]
+    waiting, whole_root = [root], os.path.realpath(root)
     while waiting:
         path = waiting.pop()
         if path == exclude:
             continue
         if not os.path.isdir(path):  # nor is a link to itself
-            yield file(path, root, formats)
+            found = file(path, root, formats)
+            if isinstance(found, SourceFile) and path.is_symlink() and (target := _within(path, whole_root, formats)):
+                found = Skipped(path, f"is a link to {target}, which is read itself")
+            yield found
         elif path == root or not path.is_symlink():
             try:
                 names = sorted(os.listdir(path), reverse=True)
@@ -132,6 +135,15 @@ def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Sourc
                 continue
             if path == root or INDEX not in names:  # another index
                 waiting += [path / name for name in names if not name.startswith(".")]
+
+
+def _within(link: Path, root: str, formats: Collection[str]) -> str:
+    """The target of a link, from the root, if it is a file that is read for itself."""
+    target = Path(os.path.realpath(link))
+    if not target.is_relative_to(root) or not target.name.lower().endswith(tuple(formats)):
+        return ""
+    inner = target.relative_to(root)
+    return "" if any(part.startswith(".") for part in inner.parts) else str(inner)
 
 
 def file(path: Path, root: Path, formats: Collection[str]) -> SourceFile | Skipped:

@@ -21,6 +21,7 @@ _READ = tuple(
 )  # fmt: skip
 _LEFT_OUT = ("tracked-changes", "table-of-content", "annotation")
 _MOST_REPEATED = 1_000_000
+_FAMILIES = {"p": "paragraph", "h": "paragraph", "span": "text", "table": "table", "page": "drawing-page"}
 _AS = {"tab": "\t", "line-break": "\n"}
 
 
@@ -55,16 +56,24 @@ class _Content:
         self._repeated = 0
         self._places: dict[str, str | int] = {}
         self._raised: set[str] = set()  # styles of raised text
+        self._hidden: set[tuple[str, str]] = set()  # families and names of styles of what is not shown
 
     def blocks(self) -> Iterator[Block]:
         for event, element in self._archive.events("content.xml", *_READ):
             name = local(element)
-            if name in _LEFT_OUT:
+            if name in _LEFT_OUT or (name in ("table", "page") and self._is_hidden(element)):
                 self._left_out += 1 if event == "start" else -1
                 if event == "end":
-                    forget(element)
+                    if name != "annotation":  # which stands in a paragraph, before more of its text
+                        forget(element)
+                elif name == "page":
+                    self._slides += 1
+                    yield self._outline.notice(f"has a hidden slide, {self._slides}, which is left out")
+                elif name == "table" and local(element.getparent()) == "spreadsheet":
+                    yield self._outline.notice(f"has a hidden sheet {attribute(element, 'name')!r}, which is left out")
             elif self._left_out:
-                continue
+                if name == "table-row" and event == "end":
+                    forget(element)
             elif event == "start":
                 yield from self._start(name, element)
             else:
@@ -98,6 +107,8 @@ class _Content:
         elif name == "table-header-rows":
             self._in_heads = False
         elif name == "style":
+            if any({attribute(one, "display"), attribute(one, "visibility")} & {"false", "none", "hidden"} for one in element):
+                self._hidden.add((attribute(element, "family"), attribute(element, "name")))
             position = next((attribute(one, "text-position") for one in element.iter("{*}text-properties")), "")
             if position.startswith("super") or (position.split("%")[0].isdigit() and position.split("%")[0] != "0"):
                 self._raised.add(attribute(element, "name"))
@@ -110,7 +121,7 @@ class _Content:
             forget(element)
 
     def _paragraph(self, name: str, paragraph: Element) -> Iterator[Block]:
-        text = self._text(paragraph)
+        text = "" if self._is_hidden(paragraph) else self._text(paragraph)
         if self._tables:
             self._cell.append(text)
         elif not text.strip():
@@ -121,6 +132,9 @@ class _Content:
             yield from self._outline.enter(2, text)
         else:
             yield self._outline.block(text + "\n\n", self._archive.share, places=self._places)
+
+    def _is_hidden(self, element: Element) -> bool:
+        return (_FAMILIES.get(local(element), ""), attribute(element, "style-name")) in self._hidden
 
     def _text(self, element: Element) -> str:
         """With notes at its end; inserted text is in, and text that was deleted stands elsewhere."""
@@ -137,7 +151,7 @@ class _Content:
                 out.append(_AS[name])
             elif name == "note":
                 notes += [" ".join(text_of(body).split()) for body in child.iter("{*}note-body")]
-            elif name not in ("annotation", "ruby-text", "title", "desc"):
+            elif name not in ("annotation", "ruby-text", "title", "desc") and not self._is_hidden(child):
                 inner = self._inner(child, notes) + ("\n" if name in ("p", "h") else "")
                 is_raised = name == "span" and attribute(child, "style-name") in self._raised
                 out.append(raised("".join(out[-3:]), inner) if is_raised else inner)

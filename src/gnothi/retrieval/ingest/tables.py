@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from gnothi.retrieval.ingest.split import collapse, count_words
@@ -55,7 +56,8 @@ class Table:
     """Takes rows one by one and gives the text of each as soon as it is clear which are heads.
 
     ``heads`` is the number of rows of heads, None where only the cells may tell; then, where none is marked, the first row is
-    taken for heads if it looks like that. ``spreadsheet``: rows are rows, however few or long, and mostly have heads.
+    taken for heads if it looks like that. ``spreadsheet``: rows are rows, however few or long, and mostly have heads; names
+    over numbers below an empty row are the heads of another table.
     ``unsure`` is True after heads were taken for such although no column of values shows the difference. ``twice`` is the name
     for which a first row of names was not.
     """
@@ -72,15 +74,20 @@ class Table:
         self._unsaid = ""  # a group that no row has followed yet
         self._width = 0
         self._waiting: list[_Row] = []
+        self._gaps: list[int] = []  # where in them empty rows were
         self._cells = 0
-        self._begun = False
+        self._begun = self._known = False  # nothing waits; heads were looked for
         self._spanning: dict[int, tuple[int, _Placed]] = {}  # by column: rows that are left of a cell from above
         self._pairs = False
         self._count = 0
 
     def add(self, cells: Sequence[Cell]) -> Iterator[TableText]:
         row = self._placed(cells)
-        if not any(cell.text for cell in row):
+        if not any(cell.text.strip() for cell in cells):  # what reaches down from above is said there
+            if self._spreadsheet and not _filled(row) and (self._begun or self._waiting):
+                self._begun = False
+                if self._gaps[-1:] != [len(self._waiting)]:
+                    self._gaps.append(len(self._waiting))
             return
         if self._begun:
             yield from self._say(row)
@@ -93,6 +100,9 @@ class Table:
     def end(self) -> Iterator[TableText]:
         if not self._begun:
             yield from self._begin()
+        yield from self._close()
+
+    def _close(self) -> Iterator[TableText]:
         if self._unsaid:
             yield TableText(self._unsaid, "text")
         if not self._count and (words := "; ".join(filter(None, [self.caption, *self.heads]))):
@@ -136,7 +146,37 @@ class Table:
 
     def _begin(self) -> Iterator[TableText]:
         self._begun = True
-        rows, self._waiting = self._waiting, []
+        rows, self._waiting, self._cells = self._waiting, [], 0
+        gaps, self._gaps = self._gaps, []
+        held: list[_Row] = []
+        for start, end in pairwise([0, *gaps, len(rows)]):
+            part = rows[start:end]
+            if self._is_another(held, part):
+                yield from self._take(held)
+                yield from self._close()
+                self.caption = self._group = self._unsaid = ""
+                self._count, self._known = 0, False
+                yield from self._take(part)
+                held = []
+            else:
+                held += part
+        yield from self._take(held)
+
+    def _is_another(self, above: list[_Row], rows: list[_Row]) -> bool:
+        """Whether rows are a table of their own, not the rest of one ``above``, of which there must be more than a caption."""
+        if len(rows) < 2 or not (self._known or (len(above) > 1 and any(len(_filled(row)) > 1 for row in above))):
+            return False
+        table = Table(spreadsheet=True)
+        next(table._take(rows), None)
+        return bool(table.heads) and not table.unsure
+
+    def _take(self, rows: list[_Row]) -> Iterator[TableText]:
+        """Say the rows, the first ones after a look at which of them are heads."""
+        if self._known:
+            for row in rows:
+                yield from self._say(row)
+            return
+        self._known, self.heads = True, []
         self._width = max((_end(row) for row in rows), default=0)
         if not self.layout and self._marked is None:
             rows = self._captioned(rows)
@@ -187,9 +227,11 @@ class Table:
             return False
         names = [cell.text.casefold() for cell in _filled(rows[0])]
         below: dict[int, list[str]] = {}
+        heads = {id(cell) for cell in rows[0]}  # which may reach down
         for row in rows[1:]:
             for cell in _filled(row) if row != rows[0] else ():  # the heads again, as on each page
-                below.setdefault(cell.column, []).append(cell.text)
+                if id(cell) not in heads:
+                    below.setdefault(cell.column, []).append(cell.text)
         if len(names) * 2 < self._width or not _all_names(rows[0]):
             return False
         if any(cell.text in below.get(cell.column, ()) for cell in rows[0] if cell.text):
@@ -204,7 +246,7 @@ class Table:
         if twice and not (sure and self._spreadsheet):
             self.twice = twice
             return False
-        self.unsure = not sure or bool(twice)
+        self.unsure |= not sure or bool(twice)
         return sure or self._spreadsheet or self._width > 2
 
     def _joined(self, rows: list[_Row]) -> list[str]:

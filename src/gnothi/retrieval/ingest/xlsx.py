@@ -18,7 +18,7 @@ from gnothi.retrieval.ingest.tables import MOST_COLUMNS, Cell, Table
 
 def blocks(path: Path) -> Iterator[Block]:
     """Run by ``bounded`` alone: a sheet that says it is large takes memory for all cells that it does not hold."""
-    from python_calamine import CalamineError, CalamineWorkbook
+    from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
     with closing(Archive(path, "an XLSX file")) as archive:
         if main_part(archive, "xl/workbook.xml") not in archive:
@@ -29,20 +29,24 @@ def blocks(path: Path) -> Iterator[Block]:
         book = CalamineWorkbook.from_path(str(path))
     except CalamineError as error:
         raise Unreadable(f"{path} is not an XLSX file that can be read: {error}. Save it again.") from None
-    for number, name in enumerate(book.sheet_names, 1):
+    for number, about in enumerate(book.sheets_metadata, 1):
+        name = about.name
+        if about.visible != SheetVisibleEnum.Visible:
+            yield document.notice(f"has a hidden sheet {name!r}, which is left out")
+            continue
         yield from document.enter(2, name)
         try:
             sheet = book.get_sheet_by_name(name)
             rows = sheet.iter_rows()
-            spans = {start: (columns, rows) for start, columns, rows in _merged(sheet)}
+            spans = dict(_merged(sheet))
         except CalamineError as error:  # a chart, or damaged: the others may be fine
             yield document.notice(f"has a sheet {name!r} that cannot be read: {error}")
             continue
-        table = Table(spreadsheet=True)
+        table, covered = Table(spreadsheet=True), dict[int, int]()
         first = sheet.start or (0, 0)
         read = path.stat().st_size * number // len(book.sheet_names)
         for place, row in enumerate(rows, first[0]):
-            cells = _cells(row, place, first[1], spans)
+            cells = _cells(row, place, first[1], spans, covered)
             yield from document.row_blocks(table, table.add(cells), read, {"sheet": name})
         yield from document.row_blocks(table, table.end(), read, {"sheet": name})
         if table.unsure:
@@ -53,21 +57,25 @@ def blocks(path: Path) -> Iterator[Block]:
             )
 
 
-def _merged(sheet: object) -> Iterator[tuple[tuple[int, int], int, int]]:
+def _merged(sheet: object) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Cells over several columns or rows: the first one's place, and how many it spans."""
     for (top, left), (bottom, right) in getattr(sheet, "merged_cell_ranges", None) or ():
-        yield (top, left), right - left + 1, bottom - top + 1
+        yield (top, left), (right - left + 1, bottom - top + 1)
 
 
-def _cells(row: Sequence[object], place: int, left: int, spans: dict[tuple[int, int], tuple[int, int]]) -> list[Cell]:
-    """Without those that another one covers."""
+def _cells(
+    row: Sequence[object], place: int, left: int, spans: dict[tuple[int, int], tuple[int, int]], covered: dict[int, int]
+) -> list[Cell]:
+    """Without those that another one covers; ``covered`` holds the row up to which one above covers a column."""
     cells: list[Cell] = []
-    column = left
-    for value in row[:MOST_COLUMNS]:
-        if column > left + sum(cell.columns for cell in cells) - 1 if spans else True:
-            columns, _ = spans.get((place, column), (1, 1))
-            cells.append(Cell(_text(value), columns))
-        column += 1
+    free = left
+    for column, value in enumerate(row[:MOST_COLUMNS], left):
+        if column >= free and place >= covered.get(column, 0):
+            columns, rows = spans.get((place, column), (1, 1))
+            cells.append(Cell(_text(value), columns, rows))
+            free = column + columns
+            if rows > 1:
+                covered.update(dict.fromkeys(range(column, free), place + rows))
     return cells
 
 
