@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnothi.errors import InvalidInput
-from gnothi.types import Question, StateSpec, Task, encodable
+from gnothi.types import Generation, Question, StateSpec, Task, Token, encodable
 from tests.messages import refused
 
 ANY = st.text(st.characters(exclude_categories=()))
@@ -19,6 +19,13 @@ ANY = st.text(st.characters(exclude_categories=()))
 def test_any_text_can_be_written(text: str) -> None:
     assert len(encodable(text)) == len(text)
     assert encodable(text).encode("utf-8", "strict") == text.encode("utf-8", "replace")
+
+
+@given(ANY, ANY)
+def test_a_reply_can_be_written(text: str, thought: str) -> None:
+    reply = Generation(text, (Token(text, -1.0),), thought=thought)
+    assert reply.text == reply.tokens[0].text
+    (reply.text + reply.thought).encode()
 
 
 @given(ANY, ANY)

@@ -25,10 +25,13 @@ GnothiError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gnothi import naming
+
+if TYPE_CHECKING:
+    from gnothi.protocols import LanguageModel
 
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What taking parsed data apart raises where it is not as expected; numbers beyond a float and nesting too deep included."""
@@ -122,9 +125,10 @@ class OtherModel(UsageError):
 class MissingCapability(UsageError):
     """Raised before the first question, so that no run dies half-way for a foreseeable reason."""
 
-    def __init__(self, method: str, model: str, lacking: Iterable[str], alternative: str) -> None:
-        what = ", ".join(lacking)
-        super().__init__(f"method {method!r} needs {what}, which model {model!r} does not offer. {alternative}")
+    def __init__(self, method: str, model: LanguageModel, lacking: Sequence[str], alternative: str) -> None:
+        what, why = ", ".join(lacking), "; ".join(filter(None, map(model.profile.lacks.get, lacking)))
+        offers = f"does not offer ({why})" if why else "does not offer"
+        super().__init__(f"method {method!r} needs {what}, which model {model.name!r} {offers}. {alternative}")
 
 
 class ResourceUnavailable(GnothiError):

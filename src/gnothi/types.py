@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, Self, cast, get_args
@@ -19,13 +20,17 @@ Position = Literal["fed_eos", "predicting"]
 Finish = Literal["eos", "stop", "length"]
 
 
-def encodable(text: str) -> str:
-    """The text with lone surrogates (possible in JSON and on a command line, impossible in UTF-8) replaced by "?"."""
+def encodable(text: str, instead: str = "?") -> str:
+    """The text with lone surrogates (possible in JSON and on a command line, impossible in UTF-8) replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
+        return re.sub("[\ud800-\udfff]", instead, text)
     return text
+
+
+_NO_LETTER = "\ufffd"
+"""In the place of a lone surrogate of a reply, where a question mark would end a sentence."""
 
 
 Value = str | int | float | bool
@@ -299,6 +304,9 @@ class Token:
     logsumexp: float | None = None
     id: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", encodable(self.text, _NO_LETTER))
+
 
 @dataclass(frozen=True, slots=True)
 class Generation:
@@ -317,6 +325,10 @@ class Generation:
     thought: str = ""
     thought_tokens: int = 0
     thought_cut: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", encodable(self.text, _NO_LETTER))
+        object.__setattr__(self, "thought", encodable(self.thought, _NO_LETTER))
 
     @property
     def logprob(self) -> float:
@@ -404,7 +416,8 @@ class Profile:
     fall back on the signal's usual one). ``tasks``: names of the only tasks that a model with a format of its own was taught;
     None: any that an instruction explains. ``parameters``: about how many weights it has. ``layers``: how many decoder layers.
     ``precision``: that of its weights, as in ``bfloat16``. ``added_tokens``: those that its makers added to the vocabulary.
-    ``date``: the day that its prompts take for today, as in 2026-11-27; empty where they tell none.
+    ``date``: the day that its prompts take for today, as in 2026-11-27; empty where they tell none. ``lacks``: name of a
+    capability that it does not have → why.
     """
 
     thresholds: Mapping[str, float] = field(default_factory=dict)
@@ -414,6 +427,7 @@ class Profile:
     precision: str | None = None
     added_tokens: frozenset[str] | None = None
     date: str = ""
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

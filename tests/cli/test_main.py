@@ -56,6 +56,7 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Raise:
         (errors.ModelUnavailable("no model"), 3),
         (errors.MissingDependency("torch", "local", "a local model"), 3),
         (OSError(errno.ENOSPC, "No space left on device", "runs/rows.jsonl"), 3),
+        (OSError(errno.EFBIG, "File too large", "runs/rows.jsonl"), 3),
         (PermissionError(errno.EACCES, "Permission denied", "secret"), 3),
         (MemoryError(), 3),
         (RuntimeError("can't start new thread"), 3),
@@ -75,10 +76,13 @@ def test_each_outcome_has_its_exit_code(
         assert captured.err == f"gnothi: {raised}\n"
 
 
-def test_a_full_disk_is_named(outcome: Raise, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome(OSError(errno.ENOSPC, "No space left on device", "runs/rows.jsonl"))
+@pytest.mark.parametrize(
+    ("number", "said"), [(errno.ENOSPC, "disk is full"), (errno.EDQUOT, "disk is full"), (errno.EFBIG, "no file grow longer")]
+)
+def test_a_full_disk_is_named(outcome: Raise, number: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome(OSError(number, os.strerror(number), "runs/rows.jsonl"))
     message = capsys.readouterr().err
-    assert "disk is full: cannot write runs/rows.jsonl" in message
+    assert f"{said}: cannot write runs/rows.jsonl. What was written before is kept" in message
     assert "same command again" in message
 
 

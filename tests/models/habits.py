@@ -82,6 +82,19 @@ HABITS: tuple[Habit, ...] = (
         thinking=OFF + "enable_thinking=false",
     ),
     Habit("begins with an empty line", mend=begins_blank),
+    # special tokens
+    Habit("the token that ends a turn", mend=said_with(lambda text: f"{text}<|im_end|>")),
+    Habit("two that end it", mend=said_with(lambda text: f"{text} </s>\n<|endoftext|>")),
+    Habit("a turn begun", mend=said_with(lambda text: f"{text}<|eot_id|><|start_header_id|>assistant<|end_header_id|>")),
+    Habit("a further turn", mend=said_with(lambda text: f"{text}<end_of_turn>\n<start_of_turn>user\nAnd Otto?<end_of_turn>")),
+    Habit("the tokens before a turn", mend=said_with(lambda text: f"<|im_start|>assistant\n{text}<|im_end|>")),
+    Habit(
+        "thinks, and tokens about it",
+        Always,
+        "tags",
+        mend=said_with(lambda text: f"<|im_start|>assistant\n{text}<|im_end|>"),
+        thinking=STUCK,
+    ),
     # thoughts: log-probabilities
     Habit("numbers of thought and answer", Always, "tags", covers=True, thinking=STUCK),
     Habit("numbers of a thought in a field", Always, "reasoning_content", covers=True, thinking="reasoning_content"),
@@ -349,6 +362,6 @@ HABITS: tuple[Habit, ...] = (
     Habit("Ollama's own", mend=instead(lambda _: {"message": {"content": "Ann"}, "done": True}), error="form that is not"),
     Habit("a list", mend=instead(lambda _: [{"generated_text": "Ann"}]), error="form that is not OpenAI's"),
     Habit("a page", mend=instead(lambda _: b"<!doctype html><html>"), error="form that is not OpenAI's"),
-    Habit("a stream", mend=instead(lambda _: b'data: {"choices": []}\n\ndata: [DONE]'), error="form that is not OpenAI's"),
+    Habit("a stream", mend=instead(lambda _: b'data: {"choices": []}\n\ndata: [DONE]'), error="Gnothi asks for whole replies"),
     Habit("null alone", mend=instead(lambda _: None), error="form that is not OpenAI's"),
 )

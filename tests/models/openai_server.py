@@ -36,7 +36,8 @@ class Server:
     faults: list[Fault] = field(default_factory=list)
     url: str = ""
     moved: str = ""
-    """The address that requests are sent on to, with their paths."""
+    """The address that requests are sent on to, with their paths, by the status ``moved_by``."""
+    moved_by: int = 307
     unbilled: int = 0
     most_at_once: int = 0
     _at_once: int = 0
@@ -90,7 +91,7 @@ class Server:
             said = f"Incorrect API key provided: {headers.get('authorization')}"
             return _send(writer, 401, {"error": {"message": said, "code": "invalid_api_key"}})
         if self.moved:
-            return _write(writer, 307, b"", extra=f"Location: {self.moved}{path}\r\n")
+            return _write(writer, self.moved_by, b"", extra=f"Location: {self.moved}{path}\r\n")
         if fault in ("429", "429 after"):
             extra = "Retry-After: 0.05\r\n" if fault == "429 after" else ""
             return _send(writer, 429, {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}, extra)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnothi.models.thoughts import MARKS, Marks, split_reply
+from gnothi.models.thoughts import MARKS, Marks, end_of_turn, split_reply, without_header
 
 ALONE = [marks for marks in MARKS if not marks.paired]
 
@@ -96,3 +96,31 @@ def test_the_answer_is_a_piece_of_the_reply(text: str, opened: bool) -> None:
 def test_a_reply_without_marks_is_all_answer(text: str) -> None:
     assert split_reply(text).answer == text
     assert split_reply(text, opened=True).answer == ""
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["<|im_end|>", "</s>", "<end_of_turn>\n", "<|eot_id|><|start_header_id|>assistant<|end_header_id|>", "</s>[INST] And?"],
+)
+def test_a_special_token_ends_an_answer(after: str) -> None:
+    assert end_of_turn("Ann Bell." + after) == len("Ann Bell.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann Bell",
+        "It was <s>Otto</s>",
+        "ChatML ends a turn with <|im_end|>, as in `Ann<|im_end|>`.",
+        "Write:\n<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n",
+        "print('<|endoftext|>')",
+    ],
+)
+def test_an_answer_that_speaks_of_special_tokens_is_whole(text: str) -> None:
+    assert end_of_turn(text) == len(text)
+    assert without_header(text) == text
+
+
+@pytest.mark.parametrize("before", ["<|im_start|>assistant\n", "<start_of_turn>model\n", "<|turn>model\n"])
+def test_special_tokens_before_an_answer_are_left_out(before: str) -> None:
+    assert without_header(f"{before}Ann Bell") == "Ann Bell"

@@ -177,10 +177,13 @@ def _short_of(what: str) -> str:
 
 def _system_message(error: OSError) -> str:
     where = f" {error.filename}" if error.filename is not None else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        too_long = error.errno == errno.EFBIG
+        full = "the system lets no file grow longer" if too_long else "the disk is full"
+        more = "raise the limit (ulimit -f shows it)" if too_long else "free some space"
         return (
-            f"the disk is full: cannot write{where}. What was written before is kept: "
-            "free some space and give the same command again, or choose another --out."
+            f"{full}: cannot write{where}. What was written before is kept: "
+            f"{more} and give the same command again, or choose another --out."
         )
     return (
         f"cannot use{where or ' a file'}: {error.strerror or error}. Check that it exists and that you may read and write it."

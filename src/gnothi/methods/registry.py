@@ -178,7 +178,7 @@ def make(name: str, resources: Mapping[str, object], values: Mapping[str, Any]) 
         method.check_resources()
     model = getattr(method, "model", None)
     if model is not None and (lacking := model.capabilities.lacking(method.needs)):
-        raise MissingCapability(name, model.name, lacking, _alternative(method, model.capabilities))
+        raise MissingCapability(name, model, lacking, _alternative(method, model.capabilities))
     return method
 
 

@@ -121,7 +121,7 @@ class SelfRAG(ReaderSettings):
     def _without_tokens(self) -> MissingCapability:
         return MissingCapability(
             self.name,
-            self.model.name,
+            self.model,
             [f"the reflection tokens ({', '.join(TOKENS[:2])} ...) in its vocabulary"],
             "Use a model trained to write them, such as selfrag/selfrag_llama2_7b with <--set model.renderer=instruction>, "
             "or <--set critic=judgements>.",

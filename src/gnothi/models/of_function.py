@@ -55,7 +55,7 @@ class OfFunction:
         """Nothing is held."""
 
     def _lacks(self, what: str) -> NoReturn:
-        raise MissingCapability("a call", self.name, [what], "A function only writes texts.")
+        raise MissingCapability("a call", self, [what], "A function only writes texts.")
 
 
 def from_function(function: Callable[[str], Any], name: str | None = None) -> LanguageModel:

@@ -26,7 +26,7 @@ from gnothi.models.cache import Cached, key_of, open_store
 from gnothi.models.remote import budget as budgets
 from gnothi.models.remote.adapting import Habits
 from gnothi.models.remote.client import Client
-from gnothi.models.remote.description import described, numbers_count
+from gnothi.models.remote.description import NOT_OWN, described, numbers_count
 from gnothi.models.remote.features import Features, excluded, find_out
 from gnothi.models.remote.refusals import Refused
 from gnothi.models.remote.replies import ENDED, Bill, Choice, Reply, cut, read, without_start
@@ -77,7 +77,8 @@ class OpenAIModel:
         self._floors = 0
         self._begins_blank = False
         self.capabilities = Capabilities(logprobs=features.logprobs and features.greedy, scoring=features.scoring != "off")
-        self.profile = Profile()  # nothing is known of a model that others may change
+        why = features.without.get("logprobs", "" if features.greedy else NOT_OWN)
+        self.profile = Profile(lacks={"logprobs": why} if why else {})  # nothing else is known: others may change the model
 
     @property
     def metadata(self) -> Mapping[str, str]:

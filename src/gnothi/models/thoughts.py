@@ -119,6 +119,15 @@ WRAPPERS = (
     ("<|begin_of_solution|>", "<|end_of_solution|>"),
 )
 """What some models put around the answer that follows a thought."""
+_TURN = r"<\|(?:im_start|start_header_id|start)\|>|<start_of_turn>|<\|turn>"
+_BEGINS = _TURN + r"|<\|(?:begin_of_text|assistant)\|>|<bos>|<s>|\[INST\]"
+_ENDS = (
+    r"<\|(?:im_end|endoftext|end_of_text|eot_id|eom_id|eot|end|return|user|END_OF_TURN_TOKEN)\|>|"
+    r"</s>|<eos>|<end_of_turn>|<turn\|>|\[\|endofturn\|\]|<｜end▁of▁sentence｜>"
+)
+_HEADER = re.compile(rf"\s*(?:{_TURN})(?:assistant|model)(?:<\|end_header_id\|>)?\s*")
+_LAST = re.compile(rf"({_ENDS})(?=\s*(?:{_BEGINS}|{_ENDS}|\Z))|{_BEGINS}")
+"""Special tokens that begin and end a turn, which some servers leave in a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +255,19 @@ def _answered(text: str, thought: str, start: int, opened: bool) -> SplitReply:
             close = text.find(closes, start)
             end = close if close >= 0 else end
     return SplitReply(_CHANNELS.sub("", thought).strip(), text[start:end], start, end, opened=opened)
+
+
+def without_header(text: str) -> str:
+    """A reply without the special tokens that begin a turn, at its beginning."""
+    header = _HEADER.match(text)
+    return text[header.end() :] if header else text
+
+
+def end_of_turn(text: str) -> int:
+    """Where a special token ends an answer, with nothing after it or a further turn; else, and where the answer holds the
+    beginning of a turn before it, as one does that speaks of such tokens, the end of the text."""
+    last = _LAST.search(text)
+    return last.start() if last is not None and last[1] else len(text)
 
 
 _CHANNELS = re.compile(r"<\|(?:end|start|channel|message|return)\|>(?:assistant|analysis|commentary)?")

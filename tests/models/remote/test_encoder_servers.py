@@ -63,6 +63,7 @@ def test_each_text_has_its_vector(scheme: str) -> None:
         assert unit.dtype == np.float32
         assert np.allclose(np.linalg.norm(unit, axis=1), 1)
         assert right(["query: plums"], found(["plums"], "query", "query: ", False))
+        assert right(["half ?"], found(["half \ud83d"], "document", None, False))
         assert right(["a: b"], found([("a", "b")], "document", None, False))
         assert found([], "document", None, True).shape[0] == 0
         del found

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from gnothi.errors import GnothiError, PromptTooLong
+from gnothi import methods
+from gnothi.errors import GnothiError, MissingCapability, ModelUnavailable, PromptTooLong
 from gnothi.models import RemoteSettings, load_model
 from gnothi.models.remote.tokens import FLOOR
 from gnothi.signals.kinds.least_likely import least_likely
 from gnothi.signals.kinds.perplexity import generation_perplexity
 from gnothi.types import Decoding, Generation, Prompt, Task
-from tests.models.habit_server import ANSWER, LOGPROB, Always, Api, Habit, is_trial, refuse
+from tests.messages import refused
+from tests.models.habit_server import ANSWER, LOGPROB, Always, Api, Habit, is_trial, refuse, said_with
 from tests.models.habits import HABITS
 from tests.models.openai_server import Server, serving
 
@@ -103,6 +105,52 @@ async def test_room_for_thoughts_is_named_where_it_does_not_fit() -> None:
         with pytest.raises(PromptTooLong) as caught:
             await model.generate(Prompt(TASK, "Who?"), GREEDY)
         assert "with 4096 for a thought: fewer with <--set model.thinking_tokens=...>" in caught.value.message
+        await model.aclose()
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "This model only support stream mode, please enable the stream parameter to access the model. ",
+        "Stream must be set to true",
+        "Non-streaming requests are not supported for this model.",
+    ],
+)
+def test_a_server_that_only_streams_is_named_at_once(reason: str) -> None:
+    with serving(Server(Api(Habit("streams", refuse=refuse(reason, "messages"))))) as server:  # type: ignore[arg-type]
+        with refused(ModelUnavailable):
+            load_model("openai:x", RemoteSettings(base_url=server.url, cache="off"))
+        assert len(server.posts) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_server_that_sends_us_on_gets_the_request(status: int) -> None:
+    with serving(Server(Api(Habit("plain")))) as server, serving(Server(Api(Habit("plain")), moved_by=status)) as first:  # type: ignore[arg-type]
+        first.moved = server.url.removesuffix("/v1")
+        model = load_model("openai:x", RemoteSettings(base_url=first.url, cache="off"))
+        assert (await model.generate(Prompt(TASK, "Who?"), GREEDY)).text == ANSWER
+        await model.aclose()
+    assert server.posts == first.posts
+
+
+@pytest.mark.parametrize("name", ["nothing but 0", "403 for logprobs", "greedy is certain", "null"])
+def test_a_method_that_needs_what_is_lacking_says_why(name: str) -> None:
+    (habit,) = (one for one in HABITS if one.name == name)
+    with serving(Server(Api(habit))) as server:  # type: ignore[arg-type]
+        model = load_model("openai:x", RemoteSettings(base_url=server.url, cache="off"))
+        with refused(MissingCapability):
+            methods.create("cot", {"model": model}, {"signal": "perplexity"})
+
+
+async def test_half_a_character_goes_into_no_request() -> None:
+    """JSON can hold one half of a pair of surrogates, UTF-8 cannot."""
+    halved = Habit("halves characters", mend=said_with(lambda text: f"{text} \ud83d"))
+    with serving(Server(Api(halved))) as server:  # type: ignore[arg-type]
+        model = load_model("openai:x", RemoteSettings(base_url=server.url, cache="off"))
+        reply = await model.generate(Prompt(TASK, "Who?"), GREEDY)
+        assert reply.text == f"{ANSWER} \ufffd"
+        await model.generate(Prompt(TASK, "\ud83d said who?", answer_so_far=reply.text), GREEDY)
+        assert "? said who?" in str(server.posts[-1])
         await model.aclose()
 
 

@@ -173,7 +173,7 @@ def test_xlsx_numbers_have_the_digits_that_spreadsheets_show(tmp_path: Path) -> 
 
 
 def test_a_sheet_whose_heads_are_guessed_or_refused_is_told(tmp_path: Path) -> None:
-    rows = [["Keeper", "Role"], ["Dana", "cook"], ["Otto", "smith"]]
+    rows: list[list[str | float]] = [["Keeper", "Role"], ["Dana", "cook"], ["Otto", "smith"]]
     sheets = {"S": x_rows(rows), "T": x_rows([["Keeper", "Keeper"], *rows[1:]])}
     assert notices(make_xlsx(tmp_path / "a.xlsx", sheets)) == [
         "has a sheet 'S' that is read with its first row as the names of columns",

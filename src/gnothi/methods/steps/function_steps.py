@@ -132,7 +132,7 @@ class Steps:
             return self._reader
         named = name_of(signal)
         if lacking := self.model.capabilities.lacking(needs_of(named)):
-            raise MissingCapability(self._name, self.model.name, lacking, f"The signal {named!r} needs them: use another.")
+            raise MissingCapability(self._name, self.model, lacking, f"The signal {named!r} needs them: use another.")
         reader: Any = self._reader
         return replace(reader, signal=named)  # type: ignore[no-any-return]
 

@@ -36,10 +36,10 @@ def speaks(model: LanguageModel, task: Task) -> bool:
 def require_task(method: str, model: LanguageModel, task: Task, alternative: str) -> None:
     """Raise MissingCapability for a model that was not taught the task."""
     if not speaks(model, task):
-        raise MissingCapability(method, model.name, [f"the task {task.name!r}"], alternative)
+        raise MissingCapability(method, model, [f"the task {task.name!r}"], alternative)
 
 
 def require(method: str, role: str, model: LanguageModel | None, needs: Capabilities, otherwise: str = "") -> None:
     """Raise MissingCapability where the model in the setting ``role``, if there is one, offers less than ``needs``."""
     if model is not None and (lacking := model.capabilities.lacking(needs)):
-        raise MissingCapability(method, model.name, lacking, f"Give another {role} with <--set {role}=MODEL>{otherwise}.")
+        raise MissingCapability(method, model, lacking, f"Give another {role} with <--set {role}=MODEL>{otherwise}.")

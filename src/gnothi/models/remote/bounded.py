@@ -31,8 +31,8 @@ def bound(generated: int, read: int) -> int:
 
 
 def client(url: str, secret: Collection[str], unsent: Collection[str]) -> httpx2.AsyncClient:
-    """The official client's transport, which stops at ``longest`` and, where a server sends it on to another address than
-    ``url``, leaves the ``secret`` headers behind; ``unsent`` headers go nowhere. Raises ImportError."""
+    """The official client's transport, which stops at ``longest`` and, where a server sends it on, repeats the request there,
+    without the ``secret`` headers at another address than ``url``; ``unsent`` headers go nowhere. Raises ImportError."""
     import httpx2
     import openai
 
@@ -56,6 +56,8 @@ def client(url: str, secret: Collection[str], unsent: Collection[str]) -> httpx2
     async def stop(response: httpx2.Response) -> None:
         limit = longest.get(AT_LEAST)
         response.stream = Bounded(response.stream, limit, response.extensions.get("network_stream"))
+        if response.status_code in (301, 302, 303):
+            response.status_code = 307  # at the others, the transport asks without the request's body
 
     home = httpx2.URL(url)
 

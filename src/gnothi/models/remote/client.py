@@ -19,10 +19,11 @@ from gnothi.models.remote import bounded
 from gnothi.models.remote.budget import Budget, Charge, Prices
 from gnothi.models.remote.credentials import credentials
 from gnothi.models.remote.refusals import Refused, read_error, refused_field
-from gnothi.models.remote.replies import WITHHELD, InvalidReply, OtherShape, bill
+from gnothi.models.remote.replies import WITHHELD, InvalidReply, OtherShape, Streamed, bill
 from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.remote.window import Sizes
 from gnothi.retrying import asked_to_wait, backoff, worth_another_try
+from gnothi.types import encodable
 from gnothi.waiting import waited
 
 T = TypeVar("T")
@@ -30,6 +31,10 @@ T = TypeVar("T")
 CONNECT_SECONDS = 10.0
 RESULTS = ("choices", "data", "results")
 """Where a reply holds what was asked for."""
+STREAMED = re.compile(
+    r"\bonly\b.{0,40}\bstream|\bstream\w*\W+(\w+ ){0,4}(required|only|true)|non-?stream\w* (\w+ ){0,4}not", re.IGNORECASE
+)
+"""In the words of a server that answers in streams alone."""
 UNBEARABLE = re.compile(r"parameter|provider", re.IGNORECASE)
 """In the words of a 404 that is about what a request asks for, not about the model."""
 
@@ -175,16 +180,19 @@ class Client:
     # --- one try -----------------------------------------------------------------------------------------------------
 
     async def _paid(self, path: str, body: Mapping[str, Any], parse: Callable[[object], T]) -> T:
+        body = json.loads(encodable(json.dumps(dict(body), ensure_ascii=False)))
         size = _size(body)
         generated = _most_generated(body)
         bounded.longest.set(bounded.bound(generated, size))
         charge = await self.budget.reserve(self.sizes.expected(size), generated, self._prices)
         try:
-            data = await self._send(lambda: self._client.post(path, cast_to=object, body=dict(body)), body)
+            data = await self._send(lambda: self._client.post(path, cast_to=object, body=body), body)
             self._settle(charge, data, size)
             if isinstance(data, Mapping) and data.get("error") and not data.get("choices"):
                 raise self._refusal(_status_inside(data["error"]), data, body, {})
             return parse(data)
+        except Streamed as error:
+            raise self._streams(f"{self._clean(str(error))}.") from None
         except OtherShape as error:
             raise ModelUnavailable(
                 f"{self.name} at {self.url} answers in a form that is not OpenAI's: {self._clean(str(error))}. "
@@ -206,7 +214,8 @@ class Client:
             async with asyncio.timeout(self._settings.timeout):
                 data = await request()
             if isinstance(data, str) and data.lstrip().startswith(("<", "data:", "event:")):
-                raise OtherShape(f"expected JSON, got {data.strip()[:100]!r}")
+                shape = OtherShape if data.lstrip().startswith("<") else Streamed
+                raise shape(f"expected JSON, got {data.strip()[:100]!r}")
             return json.loads(data) if isinstance(data, str) else data
         except bounded.TooLong as error:
             raise _Failed(str(error), charged=True) from None
@@ -251,7 +260,13 @@ class Client:
             return Missing(
                 f"nothing answers for {where} (HTTP {status}): {sentence} Check the model's name and {self._address}."
             )
-        return refused
+        return self._streams(sentence) if STREAMED.search(reason) and "think" not in reason.lower() else refused
+
+    def _streams(self, sentence: str) -> ModelUnavailable:
+        return ModelUnavailable(
+            f"{self.name} at {self.url} answers in streams alone: {sentence} Gnothi asks for whole replies: change "
+            "that at the server, put a gateway before it that gathers its streams, or use another model."
+        )
 
     @property
     def _address(self) -> str:
@@ -285,7 +300,7 @@ class Client:
 
     def _clean(self, text: str) -> str:
         """``text`` of a server, on one line and without the key, which some repeat."""
-        text = " ".join(text.split())
+        text = " ".join(encodable(text).split())
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text if len(text) <= 500 else text[:499] + "…"

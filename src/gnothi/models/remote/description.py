@@ -12,6 +12,8 @@ from gnothi.models.remote.settings import RemoteSettings
 from gnothi.models.remote.thinking_fields import as_text, sets_thinking
 from gnothi.models.remote.window import Sizes
 
+NOT_OWN = "those of greedy replies are not the model's own"
+
 
 def numbers_count(features: Features, temperature: float) -> bool:
     """Whether log-probabilities of replies at a temperature are those of the model, which signals are about."""
@@ -98,7 +100,7 @@ def _thinking(features: Features, settings: RemoteSettings, format: Format, thou
 def _numbers(features: Features, lacking: Counter[str], floors: int) -> str:
     notes = []
     if features.logprobs and not features.greedy:
-        notes.append("those of greedy replies are not the model's own, so they are not used")
+        notes.append(f"{NOT_OWN}, so they are not used")
     if features.numbers == "after":
         notes.append("taken after the temperature: used of greedy replies and at temperature 1 alone")
     elif features.numbers == "before":

@@ -9,7 +9,7 @@ from typing import Any
 
 from gnothi.errors import UsageError
 from gnothi.models.remote import tokens as measuring
-from gnothi.models.thoughts import split_reply
+from gnothi.models.thoughts import end_of_turn, split_reply, without_header
 from gnothi.types import Finish, Token
 
 # What a message says and what it only thinks: in fields of its own, in typed parts of its content, or between marks in its
@@ -43,7 +43,7 @@ def split_thought(message: Mapping[str, Any]) -> Split | None:
     parted = _parted(content)
     if parted is None:
         return None
-    text, thought = parted
+    text, thought = without_header(parted[0]), parted[1]
     place = "parts of the content" if thought else ""
     if not thought:
         place, thought = next(((name, found) for name in FIELDS if (found := _texts(message.get(name)).strip())), ("", ""))
@@ -113,6 +113,10 @@ class OtherShape(InvalidReply):
     """A response in the form of another interface: the next one will have it, too."""
 
 
+class Streamed(OtherShape):
+    """A response in chunks, which were not asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bill:
     """Tokens as the server counts them; those that were thought are among the generated ones. ``unexplained`` are those of its
@@ -128,7 +132,7 @@ class Bill:
 class Choice:
     """One continuation. ``tokens`` is None where the server gave no log-probabilities that can be used; ``lacking`` says why,
     where it gave some. ``thought`` stood at ``place``; ``closed`` is False where it never ended. ``before`` is how many tokens
-    came before the answer, where the server shows them."""
+    came before the answer, where the server shows them; ``after`` is what a special token ended the answer with."""
 
     text: str
     tokens: tuple[Token, ...] | None
@@ -139,6 +143,7 @@ class Choice:
     lacking: str = ""
     floors: int = 0
     before: int | None = None
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ class Reply:
     @property
     def hidden(self) -> bool:
         """Whether the bill has tokens that stand nowhere in the reply."""
-        texts = sum(len((choice.text + choice.thought).encode("utf-8", "replace")) for choice in self.choices)
+        texts = sum(len((choice.text + choice.after + choice.thought).encode("utf-8", "replace")) for choice in self.choices)
         counted = 0 if self.bill is None else self.bill.generated_tokens + self.bill.unexplained
         return counted > texts + HIDDEN * len(self.choices)
 
@@ -244,17 +249,20 @@ def _choice(choice: Mapping[str, Any], stops: bool, thinks: bool) -> Choice:
         if not (parts.thought or reason in _LIMITS or _COMPLETE.search(reason)):
             raise InvalidReply(f"the reply broke off: {_shortened(reason)}")
     thought = bool(parts.thought) or not parts.closed or thinks
-    numbers = measuring.measured(choice.get("logprobs"), parts.text, thought)
+    end = end_of_turn(parts.text)
+    text, after = parts.text[:end], parts.text[end:]
+    numbers = measuring.measured(choice.get("logprobs"), text, thought)
     return Choice(
-        parts.text,
+        text,
         numbers.tokens,
-        _finish(reason, choice, stops),
+        "eos" if after else _finish(reason, choice, stops),
         parts.thought,
         parts.place,
         parts.closed,
         numbers.lacking,
         numbers.floors,
         numbers.thought,
+        after,
     )
 
 

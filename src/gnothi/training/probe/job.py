@@ -97,7 +97,7 @@ class ProbeSettings(ReaderSettings):
             otherwise = "Use <--set signal=consistency>" + (
                 ", or leave the setting signal out." if self.target == "correctness" else "."
             )
-            raise MissingCapability("train probe", model.name, lacking, otherwise)
+            raise MissingCapability("train probe", model, lacking, otherwise)
 
         count = model.profile.layers
         if count and model.capabilities.hidden_states and self.layers and max(self.layers) >= count:
