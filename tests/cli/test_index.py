@@ -172,11 +172,34 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
     assert "1 passage replaced by a later one of the same id" in warnings
 
 
-def test_nothing_to_index_is_said(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("kind", ["passages", "graph"])
+def test_nothing_to_index_makes_no_index_and_leaves_one_that_is_there(
+    kind: str, docs: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--out", out, *(["--graph"] if kind == "graph" else [])]
     (tmp_path / "empty").mkdir()
-    assert gnothi("build", tmp_path / "empty", "--out", out) == 0
-    assert "found no file to index" in capsys.readouterr().err
-    assert gnothi("search", out, "anything") == 0
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "picture.png").write_bytes(b"\x89PNG")
+    complains(capsys, "build", tmp_path / "empty", tmp_path / "other", *flags)
+    assert not Path(out).exists()
+    (docs / "tea.tsv").write_text("tea\tis\thot\n")
+    assert gnothi("build", docs, *flags) == 0
+    assert gnothi("build", tmp_path / "empty", *flags) == 0
+    assert gnothi("search", out, "plums tea") == 0
+
+
+@pytest.mark.parametrize("kind", ["passages", "graph"])
+def test_what_is_no_folder_of_documents_is_no_source_and_what_is_no_folder_no_index(
+    kind: str, docs: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--graph"] if kind == "graph" else []
+    (docs / "tea.tsv").write_text("tea\tis\thot\n")
+    assert gnothi("build", docs, "--out", out, *flags) == 0
+    for to in (tmp_path / "second", out):
+        complains(capsys, "build", docs, out, "--out", to, *flags)
+    assert not (tmp_path / "second").exists()
+    complains(capsys, "build", docs, "--out", docs / "tea.tsv", *flags)
+    assert (docs / "tea.tsv").read_text() == "tea\tis\thot\n"
 
 
 @pytest.mark.parametrize(

@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting, malformation
+from gnothi.errors import MALFORMED, IndexUnavailable, InvalidInput, InvalidSetting, malformation
 from gnothi.retrieval import left_out
 from gnothi.retrieval.analysis import as_fields
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
-from gnothi.retrieval.ingest.discover import SourceFile, Survey, survey
+from gnothi.retrieval.ingest.discover import SourceFile, Survey, nothing_found, survey
 from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import DEFAULT_WORDS, LANGUAGE, SPLIT_VERSION
 from gnothi.retrieval.languages import DEFAULT, Sample, code, named
 from gnothi.retrieval.ledger import Entry, plain
 from gnothi.retrieval.left_out import LeftOut
 from gnothi.retrieval.sources import SourceReader, SourcesReport, unreadable
-from gnothi.retrieval.targets import Target, target
+from gnothi.retrieval.targets import Target, check_built, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
 from gnothi.types import Metadata, Passage
 
@@ -89,6 +89,11 @@ def build(
     opening = target(out, memory_mb, language and named(language), fields and as_fields(fields))
     here = Path(out)
     there = survey(sources, here, FORMATS)
+    if there.is_empty:
+        try:
+            check_built(out)
+        except IndexUnavailable:
+            raise nothing_found(there, FORMATS) from None
     with opening as opened:
         keys = Keys(text_key, title_key, id_key)
         work = _Build(opened, words, keys, skip_invalid, there, os.fspath(out), keep_missing, on_progress)
