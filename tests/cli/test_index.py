@@ -169,7 +169,28 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
         "records or files without text left out: 1",
     ):
         assert part in warnings
-    assert "1 passage replaced by a later one of the same id" in warnings
+    assert "z.jsonl has passages of the same id: only the last of them is kept" in warnings
+
+
+def test_ids_that_two_files_have_are_told_by_build_info_and_an_empty_search(
+    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs = tmp_path / "exports"
+    docs.mkdir()
+    (docs / "a.csv").write_text("id,text\n1,Alpha lives in Oslo.\n2,Gamma lives in Paris.\n")
+    (docs / "b.jsonl").write_text('{"id": "1", "text": "Beta lives in Rome."}\n')
+    told = f"{docs / 'a.csv'} has 1 passage with an id that exports/b.jsonl has too"
+    assert gnothi("build", docs, "--out", out) == 0
+    assert told in capsys.readouterr().err
+    assert gnothi("build", docs, "--out", out) == 0
+    assert gnothi("info", out) == 0
+    assert told in capsys.readouterr().out
+    assert gnothi("search", out, "Oslo") == 0
+    assert f"1 file read with a notice: gnothi index info {out} says which." in capsys.readouterr().err
+    (docs / "b.jsonl").write_text('{"id": "3", "text": "Beta lives in Rome."}\n')
+    assert gnothi("build", docs, "--out", out) == 0
+    assert gnothi("info", out) == 0
+    assert "has too" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["passages", "graph"])

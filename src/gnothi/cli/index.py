@@ -276,8 +276,6 @@ def _warnings(report: BuildReport) -> Iterator[str]:
         yield f"warning: found no file to index. Expected {expected(FORMATS)}"
     if report.empty:
         yield f"warning: records or files without text left out: {report.empty:,}"
-    if report.replaced:
-        yield f"warning: {counted(report.replaced, 'passage')} replaced by a later one of the same id"
 
 
 def _print_results(results: tuple[ScoredPassage, ...]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from gnothi.errors import MALFORMED, IndexUnavailable, InvalidInput, InvalidSetting, malformation
+from gnothi.errors import MALFORMED, IndexUnavailable, InvalidInput, InvalidSetting, counted, malformation
 from gnothi.retrieval import left_out
 from gnothi.retrieval.analysis import as_fields
 from gnothi.retrieval.folder import disk_errors
@@ -141,6 +141,10 @@ class _Build(SourceReader[BuildReport]):
         if self.language and (doubt := self.sample.doubt(self.language)):
             self.report.notices.add(doubt)
         self._commit(complete=True)
+        for key in self.repeating | self.lost.keys():
+            if loser := self.ledger.by_key(key):
+                for reason in [_REPEATS] * (key in self.repeating) + [_shares(*pair) for pair in self.lost[key].items()]:
+                    self._notice(loser.path, reason)
         self.report.passages = self.writer.passages
         self.report.seconds = time.monotonic() - self.started
         return self.report
@@ -168,7 +172,9 @@ class _Build(SourceReader[BuildReport]):
 
     def _read(self, source: SourceFile, entry: Entry) -> None:
         steps = _steps(source, entry, self.words, self.keys)
-        self.noted = [one for one in self.noted if one.path != plain(source.path)]
+        path = plain(source.path)
+        self.noted = [one for one in self.noted if one.path != path or (entry.again and one.reason == _REPEATS)]
+        self.lost.pop(entry.key, None)
         if entry.checkpoint == START and entry.passages:
             self.current = replace(entry, passages=0)
         metadata = Metadata({"source": entry.key})
@@ -178,8 +184,7 @@ class _Build(SourceReader[BuildReport]):
                 if step.invalid:
                     self._invalid(source, step)
                 if step.notice:
-                    self.report.notices.add(f"{source.path} {step.notice}")
-                    self.leave_out(LeftOut(plain(source.path), plain(step.notice), unreadable=False, read=True))
+                    self._notice(path, step.notice)
                 for passage in step.passages:
                     named = Passage(passage.id, passage.text, passage.title, passage.known.filled(metadata))
                     self.waiting.append((named, entry.origin))
@@ -207,6 +212,10 @@ class _Build(SourceReader[BuildReport]):
                 empty=entry.empty + sum(step.empty for step in steps),
                 checkpoint=next((step.checkpoint for step in reversed(steps) if step.checkpoint), entry.checkpoint),
             )
+
+    def _notice(self, path: str, text: str) -> None:
+        self.report.notices.add(f"{path} {text}")
+        self.leave_out(LeftOut(path, plain(text), unreadable=False, read=True))
 
     def _invalid(self, source: SourceFile, step: Step) -> None:
         line = step.checkpoint.line if step.checkpoint else 0
@@ -237,6 +246,14 @@ def _steps(source: SourceFile, entry: Entry, words: int, keys: Keys) -> Iterator
         raise Unreadable(
             f"{source.path} cannot be read: it is damaged ({malformation(error)}). Save it again, or leave it out."
         ) from None
+
+
+_OTHER_IDS = "If they differ, change the ids, or name another column with <--id-key>."
+_REPEATS = f"has passages of the same id: only the last of them is kept. {_OTHER_IDS}"
+
+
+def _shares(winner: str, count: int) -> str:
+    return f"has {counted(count, 'passage')} with an id that {winner} has too: only the latter is kept. {_OTHER_IDS}"
 
 
 def _read_ahead(steps: Iterator[Step]) -> Iterator[Step]:
