@@ -172,6 +172,23 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
     assert "z.jsonl has passages of the same id: only the last of them is kept" in warnings
 
 
+def test_a_star_that_is_not_at_the_end_is_told_where_nothing_is_found(
+    docs: Path, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (docs / "a*b.txt").write_text("The heron has a star.")
+    assert gnothi("build", docs, "--out", out) == 0
+    for value, told in (
+        ("*heron*", True),
+        ("docs/he*n.txt,*.md", True),
+        ("docs/*", False),
+        ("nix*", False),
+        ("docs/a*b.txt", False),
+    ):
+        capsys.readouterr()
+        assert gnothi("search", out, "heron", "--filter", f"source={value}") == 0
+        assert ("stands for any letters only at the end of a value" in capsys.readouterr().err) == told, value
+
+
 def test_ids_that_two_files_have_are_told_by_build_info_and_an_empty_search(
     out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -228,7 +228,7 @@ def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: boo
 async def _search(path: str, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
     def on_event(event: Event) -> None:
         if isinstance(event, UnknownKeys):
-            say(f"warning: {unknown_keys(event.lacking, event.known)}.")
+            say(f"warning: {unknown_keys(event)}.")
 
     async with contextlib.aclosing(open_index(path)) as retriever:
         with listen(on_event):

@@ -200,7 +200,7 @@ class Tools:
 
         def note_unknown(event: Event) -> None:
             if isinstance(event, UnknownKeys):
-                warnings.append(f"Filter: {unknown_keys(event.lacking, event.known)}.")
+                warnings.append(f"Filter: {unknown_keys(event)}.")
 
         with _tool_errors():
             async with self._turn(call) as caller:
