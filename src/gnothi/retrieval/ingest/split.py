@@ -13,7 +13,7 @@ from gnothi.retrieval.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
 DEFAULT_WORDS = 100  # DPR (Karpukhin et al., 2020, section 4.1)
 
 # Raised when a change here or in a reader gives other passages of the same file, so that sources indexed before are read again.
-SPLIT_VERSION = 3
+SPLIT_VERSION = 4
 # Where words are not set apart, two characters of Chinese or Japanese count as one, or five of Thai, Lao, Khmer or Burmese (in
 # XQuAD, 1.7 characters of Chinese to a word of English). Of another run without spaces (an address, say) 40 characters do.
 _WORD_LETTERS = 40
