@@ -13,7 +13,7 @@ BETWEEN = " > "
 _NOWHERE: Mapping[str, str | int] = {}
 _DEFAULT = re.compile(
     r"(?:microsoft \w+ - )?"
-    r"(?:untitled(?: (?:document|presentation|page))?|(?:new |powerpoint )?(?:document|presentation)|(?:new )?page|slide)"
+    r"(?:untitled(?: (?:document|presentation|page))?|(?:new |powerpoint )?(?:document|presentation)|new page|slide(?= \d))"
     r"[ -]?\d{0,2}",
     re.IGNORECASE,
 )  # titles that programs give a document which has none
