@@ -98,11 +98,13 @@ class Searched(Event):
 
 @dataclass(frozen=True, slots=True)
 class UnknownKeys(Event):
-    """A search found nothing whose filters name keys that no passage of the index has; ``known`` are those that there are."""
+    """A search found nothing whose filters name keys that no passage of the index has; ``known`` are those that there are.
+    ``starred``: filters with a ``*`` that is not at a value's end."""
 
     index: str
     lacking: tuple[str, ...]
     known: tuple[str, ...]
+    starred: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

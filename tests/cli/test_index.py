@@ -169,14 +169,75 @@ def test_warnings_name_what_was_left_out(docs: Path, out: str, capsys: pytest.Ca
         "records or files without text left out: 1",
     ):
         assert part in warnings
-    assert "1 passage replaced by a later one of the same id" in warnings
+    assert "z.jsonl has passages of the same id: only the last of them is kept" in warnings
 
 
-def test_nothing_to_index_is_said(tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_star_that_is_not_at_the_end_is_told_where_nothing_is_found(
+    docs: Path, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (docs / "a*b.txt").write_text("The heron has a star.")
+    assert gnothi("build", docs, "--out", out) == 0
+    for value, told in (
+        ("*heron*", True),
+        ("docs/he*n.txt,*.md", True),
+        ("docs/*", False),
+        ("nix*", False),
+        ("docs/a*b.txt", False),
+    ):
+        capsys.readouterr()
+        assert gnothi("search", out, "heron", "--filter", f"source={value}") == 0
+        assert ("stands for any letters only at the end of a value" in capsys.readouterr().err) == told, value
+
+
+def test_ids_that_two_files_have_are_told_by_build_info_and_an_empty_search(
+    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs = tmp_path / "exports"
+    docs.mkdir()
+    (docs / "a.csv").write_text("id,text\n1,Alpha lives in Oslo.\n2,Gamma lives in Paris.\n")
+    (docs / "b.jsonl").write_text('{"id": "1", "text": "Beta lives in Rome."}\n')
+    told = f"{docs / 'a.csv'} has 1 passage with an id that exports/b.jsonl has too"
+    assert gnothi("build", docs, "--out", out) == 0
+    assert told in capsys.readouterr().err
+    assert gnothi("build", docs, "--out", out) == 0
+    assert gnothi("info", out) == 0
+    assert told in capsys.readouterr().out
+    assert gnothi("search", out, "Oslo") == 0
+    assert f"1 file read with a notice: gnothi index info {out} says which." in capsys.readouterr().err
+    (docs / "b.jsonl").write_text('{"id": "3", "text": "Beta lives in Rome."}\n')
+    assert gnothi("build", docs, "--out", out) == 0
+    assert gnothi("info", out) == 0
+    assert "has too" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["passages", "graph"])
+def test_nothing_to_index_makes_no_index_and_leaves_one_that_is_there(
+    kind: str, docs: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--out", out, *(["--graph"] if kind == "graph" else [])]
     (tmp_path / "empty").mkdir()
-    assert gnothi("build", tmp_path / "empty", "--out", out) == 0
-    assert "found no file to index" in capsys.readouterr().err
-    assert gnothi("search", out, "anything") == 0
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "picture.png").write_bytes(b"\x89PNG")
+    complains(capsys, "build", tmp_path / "empty", tmp_path / "other", *flags)
+    assert not Path(out).exists()
+    (docs / "tea.tsv").write_text("tea\tis\thot\n")
+    assert gnothi("build", docs, *flags) == 0
+    assert gnothi("build", tmp_path / "empty", *flags) == 0
+    assert gnothi("search", out, "plums tea") == 0
+
+
+@pytest.mark.parametrize("kind", ["passages", "graph"])
+def test_what_is_no_folder_of_documents_is_no_source_and_what_is_no_folder_no_index(
+    kind: str, docs: Path, out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--graph"] if kind == "graph" else []
+    (docs / "tea.tsv").write_text("tea\tis\thot\n")
+    assert gnothi("build", docs, "--out", out, *flags) == 0
+    for to in (tmp_path / "second", out):
+        complains(capsys, "build", docs, out, "--out", to, *flags)
+    assert not (tmp_path / "second").exists()
+    complains(capsys, "build", docs, "--out", docs / "tea.tsv", *flags)
+    assert (docs / "tea.tsv").read_text() == "tea\tis\thot\n"
 
 
 @pytest.mark.parametrize(

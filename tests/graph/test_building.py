@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnothi.errors import IndexUnavailable, InvalidInput
+from gnothi.errors import IndexUnavailable, InvalidInput, InvalidSetting
 from gnothi.graph import building, templates
 from gnothi.graph.building import GraphProgress, GraphReport, build_graph
 from gnothi.graph.graph import Graph, is_graph, open_folder, read_manifest
@@ -169,7 +169,7 @@ def test_one_build_at_a_time(tmp_path: Path) -> None:
 def test_folders_of_others_are_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "a.tsv", "tea | is | hot")
     (tmp_path / "file").write_text("")
-    with refused(IndexUnavailable):
+    with refused(InvalidSetting):
         build(tmp_path / "file", source)
     write(tmp_path / "other" / "x", "mine")
     with refused(IndexUnavailable):

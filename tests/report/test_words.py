@@ -62,7 +62,7 @@ SAMPLES: tuple[Event, ...] = (
     Revised("before", "after"),
     Rephrased("before", "after"),
     Partial("index", 2, (("a", "a did not answer"),)),
-    UnknownKeys("index", ("lang",), ("date", "source")),
+    UnknownKeys("index", ("lang",), ("date", "source"), ("source=*notes*",)),
     Written("It was built in 1820."),
 )
 EMPTY: tuple[Event, ...] = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from gnothi.errors import IndexUnavailable
+from gnothi.errors import IndexUnavailable, InvalidSetting
 from gnothi.protocols import Retriever
 from gnothi.retrieval import folder as folder_module
 from gnothi.retrieval import writer as writer_module
@@ -127,7 +127,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with refused(IndexUnavailable):
         IndexWriter(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
-    with refused(IndexUnavailable):
+    with refused(InvalidSetting):
         IndexWriter(tmp_path / "thesis.txt")
 
 

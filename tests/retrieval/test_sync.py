@@ -286,6 +286,41 @@ def test_notices_stay_as_long_as_their_file_does(docs: Path, out: Path) -> None:
     assert notices() == []
 
 
+def test_shared_ids_are_noted_as_long_as_they_are(docs: Path, out: Path, tmp_path: Path) -> None:
+    def lost(folder: Path) -> list[tuple[str, str]]:
+        return [(Path(one.path).name, one.reason.partition(":")[0]) for one in left_out.read(folder)]
+
+    def assert_noted(*expected: tuple[str, str]) -> None:
+        assert_as_afresh(docs, out)
+        assert lost(out) == list(expected)
+
+    two = "has 2 passages with an id that docs/d.jsonl has too"
+    one = "has 1 passage with an id that docs/d.jsonl has too"
+    records(docs / "d.jsonl", x1="another one", x2="another two")
+    assert_noted(("c.jsonl", two))
+    records(docs / "c.jsonl", x1="changed", x2="changed", x3="three")
+    assert_noted(("c.jsonl", two))
+    records(docs / "d.jsonl", x1="changed as well", x4="four")
+    assert_noted(("c.jsonl", one))
+    records(docs / "b.jsonl", x1="early")
+    assert_noted(("b.jsonl", one), ("c.jsonl", one))
+    (docs / "d.jsonl").unlink()
+    (docs / "b.jsonl").unlink()
+    write(docs / "e.jsonl", '{"id": "e", "text": "one"}\n{"id": "e", "text": "two"}\n')
+    repeats = ("e.jsonl", "has passages of the same id")
+    assert_noted(repeats)
+    records(docs / "f.jsonl", e="three")
+    assert_noted(("e.jsonl", "has 1 passage with an id that docs/f.jsonl has too"), repeats)
+    (docs / "f.jsonl").unlink()
+    assert_noted(repeats)
+    other = records(tmp_path / "other" / "f.jsonl", x1="elsewhere")
+    build([other.parent], out)
+    assert lost(out)[0] == ("c.jsonl", "has 1 passage with an id that other/f.jsonl has too")
+    records(other, x9="nine")
+    build([other.parent], out)
+    assert [name for name, _ in lost(out)] == ["e.jsonl"]
+
+
 def test_an_index_of_an_earlier_version_is_refused(docs: Path, out: Path) -> None:
     import sqlite3
 

@@ -43,6 +43,7 @@ async def check(client: Any) -> None:
     assert set(tools) == {"ask", "know", "search"}
     assert "gnothi/seakr" in tools["ask"].description
     assert tools["ask"].output_schema["required"]
+    assert {"items": {"type": "string"}, "type": "array"} in tools["ask"].input_schema["properties"]["filters"]["anyOf"]
     heard = Heard()
     answer = await client.call_tool("ask", {"question": question}, progress_callback=heard)
     found = answer.structured_content
@@ -124,6 +125,8 @@ async def test_what_is_refused_is_told() -> None:
             ("ask", {"question": "Who?", "model": "nix"}, "unknown model"),
             ("know", {"question": "Who?", "model": "direct"}, "has no gate"),
             ("search", {"query": "x", "k": 1000}, "less than or equal to 100"),
+            ("ask", {"question": "Who?", "filters": {"lang": "de"}}, "expected KEY=VALUE, as in source=handbook.pdf"),
+            ("search", {"query": "x", "filters": [7]}, "expected KEY=VALUE, as in source=handbook.pdf"),
         ):
             found = await client.call_tool(tool, arguments)
             assert found.is_error

@@ -108,6 +108,7 @@ def test_for_all_questions_and_for_one(index: str) -> None:
         assert unknown
         assert unknown[0].lacking == ("lang",)
         assert unknown[0].known == ("date", "source")
+        assert unknown[0].starred == ()
 
 
 def test_what_cannot_be_is_told_before_the_first_question(index: str) -> None:

@@ -109,8 +109,9 @@ def end(
         document |= {key: getattr(report, key) for key in ("sources", "unchanged", "moved", "deleted")}
         document |= {key: getattr(report, key).count for key in listings}
         document |= {f"{key}_first": getattr(report, key).first for key in listings[:2]}
-        document |= {"unreadable_first": [on_the_command_line(line) for line in report.unreadable.first]}
-        print_json(document | {"notices": report.notices.first, "seconds": round(report.seconds, 3)})
+        for key, listing in (("unreadable_first", report.unreadable), ("notices", report.notices)):
+            document[key] = [on_the_command_line(line) for line in listing.first]
+        print_json(document | {"seconds": round(report.seconds, 3)})
     else:
         changes = ((report.moved, "moved"), (report.deleted, "deleted"))
         left = "".join(f", {number:,} {how}" for number, how in changes if number)

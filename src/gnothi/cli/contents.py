@@ -55,7 +55,7 @@ def info(path: str, files: bool, as_json: bool) -> None:
         "path": path,
         "passages": passages,
         "sources": sources,
-        "left_out": [asdict(one) for one in left],
+        "left_out": [asdict(one) | {"reason": on_the_command_line(one.reason)} for one in left],
         "complete": manifest.complete,
         "bytes": size,
         "version": manifest.version,

@@ -228,7 +228,7 @@ def search(path: str, query: str, k: int, filters: tuple[str, ...], as_json: boo
 async def _search(path: str, query: str, k: int, filters: Filters) -> tuple[ScoredPassage, ...]:
     def on_event(event: Event) -> None:
         if isinstance(event, UnknownKeys):
-            say(f"warning: {unknown_keys(event.lacking, event.known)}.")
+            say(f"warning: {unknown_keys(event)}.")
 
     async with contextlib.aclosing(open_index(path)) as retriever:
         with listen(on_event):
@@ -276,8 +276,6 @@ def _warnings(report: BuildReport) -> Iterator[str]:
         yield f"warning: found no file to index. Expected {expected(FORMATS)}"
     if report.empty:
         yield f"warning: records or files without text left out: {report.empty:,}"
-    if report.replaced:
-        yield f"warning: {counted(report.replaced, 'passage')} replaced by a later one of the same id"
 
 
 def _print_results(results: tuple[ScoredPassage, ...]) -> None:

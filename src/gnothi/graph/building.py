@@ -25,7 +25,7 @@ from gnothi.errors import IndexUnavailable, InvalidInput
 from gnothi.files import regular
 from gnothi.graph import lemmas, readers
 from gnothi.graph import templates as sentences
-from gnothi.graph.graph import Manifest, prepare, read_manifest
+from gnothi.graph.graph import Manifest, is_graph, prepare, read_manifest
 from gnothi.graph.log import Log
 from gnothi.graph.readers import LABEL, ConceptNet, Malformed, Parser, node_names
 from gnothi.graph.tables import arrange
@@ -33,7 +33,7 @@ from gnothi.graph.templates import Templates
 from gnothi.locks import hold
 from gnothi.retrieval.folder import disk_errors, write_manifest
 from gnothi.retrieval.ingest.base import START
-from gnothi.retrieval.ingest.discover import SourceFile, Survey, survey
+from gnothi.retrieval.ingest.discover import SourceFile, Survey, nothing_found, survey
 from gnothi.retrieval.ingest.json_file import Line, lines
 from gnothi.retrieval.ledger import Entry, FolderLedger
 from gnothi.retrieval.listing import Deleted, take_out
@@ -90,10 +90,12 @@ def build_graph(
     interrupt is kept.
     """
     folder = Path(out)
+    files = survey(sources, folder, readers.SUFFIXES)
+    if files.is_empty and not is_graph(folder):
+        raise nothing_found(files, readers.SUFFIXES)
     with disk_errors(folder):
         prepare(folder)
         (folder / _IMPORT).mkdir(exist_ok=True)
-    files = survey(sources, folder, readers.SUFFIXES)
     notes = notes_of(folder)
     with (
         _alone(folder),

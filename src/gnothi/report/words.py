@@ -128,7 +128,7 @@ class Narrator:
         yield Line("partial", f"without {len(event.lacking)} of {event.servers} servers: {without}", tone="doubt", whole=True)
 
     def describe_unknown_keys(self, event: events.UnknownKeys) -> Iterator[Line]:
-        yield Line("filter", unknown_keys(event.lacking, event.known), tone="doubt", whole=True)
+        yield Line("filter", unknown_keys(event), tone="doubt", whole=True)
 
     def describe_linked(self, event: events.Linked) -> Iterator[Line]:
         names = ", ".join(dict.fromkeys(mention.node for mention in event.mentions))

@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
-from gnothi.errors import MALFORMED, InvalidInput, InvalidSetting, malformation
+from gnothi.errors import MALFORMED, IndexUnavailable, InvalidInput, InvalidSetting, counted, malformation
 from gnothi.retrieval import left_out
 from gnothi.retrieval.analysis import as_fields
 from gnothi.retrieval.folder import disk_errors
 from gnothi.retrieval.ingest.base import START, Step, Unreadable
 from gnothi.retrieval.ingest.corpora import AS_FOUND, Keys
-from gnothi.retrieval.ingest.discover import SourceFile, Survey, survey
+from gnothi.retrieval.ingest.discover import SourceFile, Survey, nothing_found, survey
 from gnothi.retrieval.ingest.formats import FORMATS, reader
 from gnothi.retrieval.ingest.split import DEFAULT_WORDS, LANGUAGE, SPLIT_VERSION
 from gnothi.retrieval.languages import DEFAULT, Sample, code, named
 from gnothi.retrieval.ledger import Entry, plain
 from gnothi.retrieval.left_out import LeftOut
 from gnothi.retrieval.sources import SourceReader, SourcesReport, unreadable
-from gnothi.retrieval.targets import Target, target
+from gnothi.retrieval.targets import Target, check_built, target
 from gnothi.retrieval.writer import DEFAULT_MEMORY_MB
 from gnothi.types import Metadata, Passage
 
@@ -89,6 +89,11 @@ def build(
     opening = target(out, memory_mb, language and named(language), fields and as_fields(fields))
     here = Path(out)
     there = survey(sources, here, FORMATS)
+    if there.is_empty:
+        try:
+            check_built(out)
+        except IndexUnavailable:
+            raise nothing_found(there, FORMATS) from None
     with opening as opened:
         keys = Keys(text_key, title_key, id_key)
         work = _Build(opened, words, keys, skip_invalid, there, os.fspath(out), keep_missing, on_progress)
@@ -136,6 +141,10 @@ class _Build(SourceReader[BuildReport]):
         if self.language and (doubt := self.sample.doubt(self.language)):
             self.report.notices.add(doubt)
         self._commit(complete=True)
+        for key in self.repeating | self.lost.keys():
+            if loser := self.ledger.by_key(key):
+                for reason in [_REPEATS] * (key in self.repeating) + [_shares(*pair) for pair in self.lost[key].items()]:
+                    self._notice(loser.path, reason)
         self.report.passages = self.writer.passages
         self.report.seconds = time.monotonic() - self.started
         return self.report
@@ -163,7 +172,9 @@ class _Build(SourceReader[BuildReport]):
 
     def _read(self, source: SourceFile, entry: Entry) -> None:
         steps = _steps(source, entry, self.words, self.keys)
-        self.noted = [one for one in self.noted if one.path != plain(source.path)]
+        path = plain(source.path)
+        self.noted = [one for one in self.noted if one.path != path or (entry.again and one.reason == _REPEATS)]
+        self.lost.pop(entry.key, None)
         if entry.checkpoint == START and entry.passages:
             self.current = replace(entry, passages=0)
         metadata = Metadata({"source": entry.key})
@@ -173,8 +184,7 @@ class _Build(SourceReader[BuildReport]):
                 if step.invalid:
                     self._invalid(source, step)
                 if step.notice:
-                    self.report.notices.add(f"{source.path} {step.notice}")
-                    self.leave_out(LeftOut(plain(source.path), plain(step.notice), unreadable=False, read=True))
+                    self._notice(path, step.notice)
                 for passage in step.passages:
                     named = Passage(passage.id, passage.text, passage.title, passage.known.filled(metadata))
                     self.waiting.append((named, entry.origin))
@@ -202,6 +212,10 @@ class _Build(SourceReader[BuildReport]):
                 empty=entry.empty + sum(step.empty for step in steps),
                 checkpoint=next((step.checkpoint for step in reversed(steps) if step.checkpoint), entry.checkpoint),
             )
+
+    def _notice(self, path: str, text: str) -> None:
+        self.report.notices.add(f"{path} {text}")
+        self.leave_out(LeftOut(path, plain(text), unreadable=False, read=True))
 
     def _invalid(self, source: SourceFile, step: Step) -> None:
         line = step.checkpoint.line if step.checkpoint else 0
@@ -232,6 +246,14 @@ def _steps(source: SourceFile, entry: Entry, words: int, keys: Keys) -> Iterator
         raise Unreadable(
             f"{source.path} cannot be read: it is damaged ({malformation(error)}). Save it again, or leave it out."
         ) from None
+
+
+_OTHER_IDS = "If they differ, change the ids, or name another column with <--id-key>."
+_REPEATS = f"has passages of the same id: only the last of them is kept. {_OTHER_IDS}"
+
+
+def _shares(winner: str, count: int) -> str:
+    return f"has {counted(count, 'passage')} with an id that {winner} has too: only the latter is kept. {_OTHER_IDS}"
 
 
 def _read_ahead(steps: Iterator[Step]) -> Iterator[Step]:

@@ -46,7 +46,7 @@ class Narrows:
 
 
 class Narrowed:
-    """Tells of keys that no passage has (``events.UnknownKeys``) where nothing is found."""
+    """Tells of filters that may be mistaken (``events.UnknownKeys``) where nothing is found."""
 
     def __init__(self, retriever: Searched, filters: Filters) -> None:
         self._retriever, self._filters = retriever, filters
@@ -62,12 +62,12 @@ class Narrowed:
         return passages
 
     async def unknown(self) -> events.UnknownKeys | None:
-        """The keys of the filters that no passage has; None where some passage has each."""
-        if (there := await self._retriever.keys()) is None:
-            return None
-        known = sorted(there)
-        lacking = [one.key for one in self._filters if one.key not in known]
-        return events.UnknownKeys(self.name, tuple(dict.fromkeys(lacking)), tuple(known)) if lacking else None
+        """The keys of the filters that no passage has, and stars that stand for themselves; None where there are none."""
+        there = await self._retriever.keys()
+        known = tuple(sorted(there or ()))
+        lacking = tuple(dict.fromkeys(one.key for one in self._filters if there is not None and one.key not in known))
+        starred = tuple(str(one) for one in self._filters if any("*" in value[:-1] for value in one.values))
+        return events.UnknownKeys(self.name, lacking, known, starred) if lacking or starred else None
 
     def filtered(self, filters: Filters) -> Retriever:
         return Narrowed(self._retriever, (*self._filters, *filters))
@@ -98,7 +98,7 @@ async def check_keys(retriever: Retriever, filters: Filters) -> None:
     list_keys = getattr(retriever, "keys", None)
     known = await list_keys() if list_keys is not None and filters else None
     if known is not None and (lacking := [one.key for one in filters if one.key not in known]):
-        raise InvalidSetting(f"filter: {unknown_keys(lacking, sorted(known))}.")
+        raise InvalidSetting(f"filter: {_unknown(lacking, sorted(known))}.")
 
 
 def cannot(name: str, lacking: str) -> InvalidSetting:
@@ -109,8 +109,14 @@ def cannot(name: str, lacking: str) -> InvalidSetting:
     )
 
 
-def unknown_keys(lacking: Sequence[str], known: Sequence[str]) -> str:
+def unknown_keys(event: events.UnknownKeys) -> str:
     """For messages."""
+    unknown = [_unknown(event.lacking, event.known)] if event.lacking else []
+    starred = [f"a * stands for any letters only at the end of a value: got {one!r:.80}" for one in event.starred]
+    return "; ".join([*unknown, *starred])
+
+
+def _unknown(lacking: Sequence[str], known: Sequence[str]) -> str:
     there = ", ".join(known[:_SHOWN]) + (f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else "")
     return f"no passage has the key {' or '.join(map(repr, lacking))}; " + (
         f"the keys there are: {there}" if known else "passages of this index have no metadata"

@@ -152,7 +152,7 @@ def prepare_folder(path: Path, kind: Kind, empty: Any) -> None:
     """Make ``path`` ready for a build: an existing folder of ours, or a new one with the manifest ``empty``. A folder of others
     is refused."""
     if path.exists() and not path.is_dir():
-        raise IndexUnavailable(f"{path} is a file, expected a folder for the {kind.noun}. Choose another <--out>.")
+        raise InvalidSetting(f"{path} is a file, expected a folder for the {kind.noun}. Choose another <--out>.")
     if not (path / FILE).exists():
         path.mkdir(parents=True, exist_ok=True)
         names = sorted(os.listdir(path))

@@ -39,11 +39,13 @@ def read(folder: Path) -> list[LeftOut]:
 
 
 def write(folder: Path, sources: Sequence[str | os.PathLike[str]], left_out: Sequence[LeftOut]) -> None:
-    """Those below ``sources`` are now these; those of others stay. A thousand are kept, unreadable ones before others."""
+    """Those below ``sources``, and all of files that were read, are now these; others stay. A thousand are kept, unreadable
+    ones first."""
     roots = [str(whole(source)) for source in sources]
-    others = [one for one in read(folder) if not any(f"{one.path}{os.sep}".startswith(f"{root}{os.sep}") for root in roots)]
+    known = [one for one in read(folder) if not one.read]
+    others = [one for one in known if not any(f"{one.path}{os.sep}".startswith(f"{root}{os.sep}") for root in roots)]
     if not left_out and not others and not (folder / FILE).exists():
         return
     chosen = sorted({*others, *left_out}, key=lambda one: (not one.unreadable, one.path))[:_MOST]
-    rows = [(one.path, one.reason, one.unreadable, one.read) for one in sorted(chosen, key=lambda one: one.path)]
+    rows = [(one.path, one.reason, one.unreadable, one.read) for one in sorted(chosen, key=lambda one: (one.path, one.reason))]
     write_whole(folder / FILE, json.dumps(rows, indent=0, ensure_ascii=False))

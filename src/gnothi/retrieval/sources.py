@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -181,6 +182,8 @@ class SourceReader(ABC, Generic[R]):
         self._takes = [] if keep_missing else self.roots.below
         self._unseen: list[str] = []  # what could not be looked at
         self._again: set[str] = set()
+        self.lost: dict[str, Counter[str]] = defaultdict(Counter)  # passages of each source, by the source that has their ids
+        self.repeating: set[str] = set()  # sources with several passages of an id
         self._rereads = False
 
     def read_all(self) -> None:
@@ -307,7 +310,9 @@ class SourceReader(ABC, Generic[R]):
             if loser is None or winner is None:
                 continue
             if loser.key == winner.key:
-                replaced += count if before == after else 0
+                if before == after and not self._rereads:  # else they may be those that were read before
+                    replaced += count
+                    self.repeating.add(loser.key)
                 continue
             walked = self.roots.holds(loser.path)
             if walked and is_gone(loser.path):
@@ -322,6 +327,8 @@ class SourceReader(ABC, Generic[R]):
             self._keep(replace(winner, shares=_with(winner.shares, loser.key)))
             if later and (place or same_root):
                 self._again.add(loser.key)
+            elif not later:
+                self.lost[loser.key][winner.key] += count
         return 0 if self._rereads else replaced
 
     def note_standing(self, origin: str) -> None:

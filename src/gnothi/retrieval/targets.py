@@ -96,7 +96,7 @@ def target(out: str | os.PathLike[str], memory_mb: int, language: str = "", fiel
 
 @contextmanager
 def _folder(folder: Path, memory_mb: int, language: str, fields: str) -> Iterator[Target]:
-    if not (folder / "meta.json").exists():
+    if folder.is_dir() and not (folder / "meta.json").exists():
         (folder / FILE).unlink(missing_ok=True)  # it tells of passages that are gone
     with IndexWriter(folder, memory_mb, language, fields) as writer, closing(FolderLedger(folder)) as ledger:
         ledger.recover_from(folder / BEGUN)

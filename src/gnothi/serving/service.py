@@ -253,9 +253,7 @@ class Service:
                 warnings = (*warnings, *unread(tuple(parts), result.searches, method))
             warnings = (
                 *warnings,
-                *dict.fromkeys(
-                    f"Filter: {unknown_keys(one.lacking, one.known)}." for one in result.events if isinstance(one, UnknownKeys)
-                ),
+                *dict.fromkeys(f"Filter: {unknown_keys(one)}." for one in result.events if isinstance(one, UnknownKeys)),
             )
             cites = {passage.id: one.cite for passage, one in parts.items() if one.cite}
             return Answered(uuid.uuid4().hex, setup, question, result, warnings, len(attached), cites)

@@ -15,7 +15,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from gnothi.errors import GnothiError
 from gnothi.events import Event, Listener, UnknownKeys
@@ -123,7 +123,8 @@ async def _free(_: Call[Any, Any]) -> AsyncIterator[Caller]:
 
 Asking = Annotated[str, Field(description="The question, as one sentence that stands alone.")]
 Filtering = Annotated[
-    list[str] | None,
+    Any,  # what is of another form is refused by ``as_filters``, which says what is expected
+    WithJsonSchema({"anyOf": [{"items": {"type": "string"}, "type": "array"}, {"type": "null"}]}),
     Field(description="Only passages whose metadata pass all: KEY=VALUE, as source=handbook.pdf, date>=2025-01, lang!=de."),
 ]
 Model = Annotated[str | None, Field(description="The set-up that answers; none: the first. The tool's description lists them.")]
@@ -200,7 +201,7 @@ class Tools:
 
         def note_unknown(event: Event) -> None:
             if isinstance(event, UnknownKeys):
-                warnings.append(f"Filter: {unknown_keys(event.lacking, event.known)}.")
+                warnings.append(f"Filter: {unknown_keys(event)}.")
 
         with _tool_errors():
             async with self._turn(call) as caller:

@@ -36,6 +36,24 @@ def passages(path: Path, words: int = 100) -> list[Passage]:
     return [passage for step in reader(path)(path, path.name, words, START) for passage in step.passages]
 
 
+@pytest.mark.parametrize("title", ["Document1", "PowerPoint Presentation", "Untitled 1", "UNTITLED document", "Slide 2"])
+def test_a_title_that_a_program_gave_is_none(title: str, tmp_path: Path) -> None:
+    page = f"<html><head><title>{title}</title></head><body><p>Dana kept it.</p></body></html>"
+    (tmp_path / "a.html").write_text(page)
+    (tmp_path / "a.md").write_text(f"---\ntitle: {title}\n---\nDana kept it.")
+    make_docx(tmp_path / "a.docx", w_p("Dana kept it."), title=title)
+    make_epub(tmp_path / "a.epub", ["<html><body><p>Dana kept it.</p></body></html>"], title)
+    for kind in ("html", "md", "docx", "epub"):
+        assert titled_texts(tmp_path / f"a.{kind}") == [("a", "Dana kept it.")], kind
+
+
+@pytest.mark.parametrize(
+    "title", ["1984", "Page 4", "The untitled", "Document of trust", "Presentation 2025", "Untitled poems"]
+)
+def test_other_titles_are_kept(title: str, tmp_path: Path) -> None:
+    assert titled_texts(make_docx(tmp_path / "a.docx", w_p("Dana kept it."), title=title)) == [(title, "Dana kept it.")]
+
+
 def titled_texts(path: Path) -> list[tuple[str, str]]:
     return [(passage.title, passage.text) for passage in passages(path)]
 

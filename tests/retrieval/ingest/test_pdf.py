@@ -95,8 +95,9 @@ def test_pages_in_order_with_title_and_mended_hyphens(tmp_path: Path) -> None:
     (found,) = passages(tmp_path / "a.pdf")
     assert (found.title, found.text) == ("Of lighthouses", "The lighthouse was inaugurated (in 1820). Its keeper left.")
     assert found.metadata == {"page": 1, "last_page": 2}
-    make_pdf(tmp_path / "b.pdf", [["Words."]])
-    assert passages(tmp_path / "b.pdf")[0].title == "b"
+    for title in ("", "untitled", "Microsoft Word - Document1"):  # reportlab's, and a printer's
+        make_pdf(tmp_path / "b.pdf", [["Words."]], title=title)
+        assert passages(tmp_path / "b.pdf")[0].title == "b"
 
 
 def test_columns_drawn_in_turns_are_read_one_after_the_other(tmp_path: Path) -> None:

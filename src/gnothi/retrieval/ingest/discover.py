@@ -61,6 +61,10 @@ class Survey:
     total: int
     roots: dict[Path, Root]
 
+    @property
+    def is_empty(self) -> bool:
+        return not any(root.files for root in self.roots.values())
+
 
 def discover(
     sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str], only: bool = True
@@ -94,6 +98,12 @@ def expected(formats: Collection[str]) -> str:
     return f"a folder or a file that ends in {', '.join(endings)}{more}"
 
 
+def nothing_found(there: Survey, formats: Collection[str]) -> InvalidInput:
+    """For a first build, which has nothing to make an index of."""
+    looked = ", ".join(f"{path} ({root.unreadable})" if root.unreadable else str(path) for path, root in there.roots.items())
+    return InvalidInput(f"found no file to index in {looked}. Expected {expected(formats)}. No index was made.")
+
+
 def whole(source: str | os.PathLike[str]) -> Path:
     """The whole path, without links above the file or folder itself, which keeps the name it was given by."""
     above, name = os.path.split(os.fspath(source).rstrip("/"))
@@ -103,9 +113,11 @@ def whole(source: str | os.PathLike[str]) -> Path:
 
 
 def survey(sources: Sequence[str | os.PathLike[str]], exclude: Path, formats: Collection[str]) -> Survey:
-    """Raises InvalidInput as ``discover``."""
+    """Raises InvalidInput as ``discover``, and for a source that is an index."""
     bytes_, roots = 0, {}
     for source in sources:
+        if os.path.exists(os.path.join(source, INDEX)):
+            raise InvalidInput(f"{source} is an index (it holds {INDEX}), expected documents: name what it was built from.")
         root = roots[whole(source)] = Root()
         for outcome in discover([source], exclude, formats, len(sources) == 1):
             if isinstance(outcome, SourceFile):
@@ -120,14 +132,12 @@ def _walk(root: Path, exclude: Path, formats: Collection[str]) -> Iterator[Sourc
     waiting, whole_root = [root], os.path.realpath(root)
     while waiting:
         path = waiting.pop()
-        if path == exclude:
-            continue
         if not os.path.isdir(path):  # nor is a link to itself
             found = file(path, root, formats)
             if isinstance(found, SourceFile) and path.is_symlink() and (target := _within(path, whole_root, formats)):
                 found = Skipped(path, f"is a link to {target}, which is read itself")
             yield found
-        elif path == root or not path.is_symlink():
+        elif path != exclude and (path == root or not path.is_symlink()):
             try:
                 names = sorted(os.listdir(path), reverse=True)
             except OSError as error:

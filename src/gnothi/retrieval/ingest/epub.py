@@ -42,7 +42,8 @@ def _outline(path: Path, package: Element) -> Outline:
     fields: dict[str, str] = {}
     for one in package.iter("{*}title", "{*}creator", "{*}date"):
         fields.setdefault(local(one), " ".join(text_of(one).split()))
-    outline = Outline(path.stem, fields.get("title", ""))
+    outline = Outline(path.stem)
+    outline.document = fields.get("title", "")
     outline.describe(fields.get("creator", ""), day(fields.get("date")))
     return outline
 

@@ -26,7 +26,7 @@ def outline(archive: Archive) -> Outline:
     for name in properties[:1]:
         if name in archive:
             core = {local(one): text_of(one).strip() for one in archive.tree(name)}
-            result.document = " ".join(core.get("title", "").split())
+            result.document = core.get("title", "")
             result.describe(core.get("creator", ""), day(core.get("modified") or core.get("created")))
     return result
 
@@ -166,7 +166,7 @@ class _Body:
         if match := _HEADING.fullmatch(style):
             level = int(match[1])
         if style.lower() == "title" and not self.outline.document:
-            self.outline.document = " ".join(text.split())
+            self.outline.document = text
         elif text.strip() and level < 10:
             yield from self.outline.enter(level, text)
         elif text.strip():

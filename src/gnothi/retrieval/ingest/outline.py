@@ -11,7 +11,19 @@ from gnothi.retrieval.ingest.tables import Cell, Table, TableText
 
 BETWEEN = " > "
 _NOWHERE: Mapping[str, str | int] = {}
+_DEFAULT = re.compile(
+    r"(?:microsoft \w+ - )?"
+    r"(?:untitled(?: (?:document|presentation|page))?|(?:new |powerpoint )?(?:document|presentation)|new page|slide(?= \d))"
+    r"[ -]?\d{0,2}",
+    re.IGNORECASE,
+)  # titles that programs give a document which has none
 _LONGEST = 300  # characters of a heading; what is longer is text that was made to look like one
+
+
+def own_title(title: str) -> str:
+    """What a document says that its title is; empty where that says nothing (``untitled``)."""
+    text = collapse(title)
+    return "" if _DEFAULT.fullmatch(text) else text
 
 
 class Outline:
@@ -20,9 +32,17 @@ class Outline:
 
     def __init__(self, name: str, document: str = "") -> None:
         self.name = name
-        self.document = collapse(document)
+        self._document = collapse(document)
         self.metadata: dict[str, str | int | float | bool] = {}
         self._path: list[tuple[int, str]] = []
+
+    @property
+    def document(self) -> str:
+        return self._document
+
+    @document.setter
+    def document(self, title: str) -> None:
+        self._document = own_title(title)
 
     def describe(self, author: str, date: str) -> None:
         """Keep who wrote the document and its day, where they are known."""

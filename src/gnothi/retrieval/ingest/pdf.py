@@ -15,6 +15,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from gnothi.retrieval.ingest.base import Block, Unreadable
+from gnothi.retrieval.ingest.outline import own_title
 from gnothi.retrieval.ingest.split import collapse
 
 _PAGES = 20_000
@@ -55,7 +56,7 @@ def blocks(path: Path) -> Iterator[Block]:
             f"{path} is refused: it has {count:,} pages in {size:,} bytes, and at most {_PAGES:,} of more than {_PAGE_BYTES} "
             "bytes each are read. Split it (qpdf --split-pages)."
         )
-    title = collapse(document.get_metadata_dict().get("Title", "")) or path.stem
+    title = own_title(document.get_metadata_dict().get("Title", "")) or path.stem
     pages = (_page(document, index) for index in range(count))
     failed: dict[str, list[int]] = {}
     allowed = _UNPACKED[0] * size + _UNPACKED[1]

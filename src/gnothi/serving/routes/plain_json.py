@@ -54,7 +54,7 @@ def routes(context: Context) -> Sequence[BaseRoute]:
         passages = [
             asdict(one.passage) | {"score": one.score, "url": base + context.links.passage(one.passage)} for one in scored
         ]
-        warnings = [f"filter: {unknown_keys(one.lacking, one.known)}" for one in unknown]
+        warnings = [f"filter: {unknown_keys(one)}" for one in unknown]
         content = {"object": "list", "model": setup.id, "query": query, "data": passages}
         return JSONResponse(jsonable(content | ({"warnings": warnings} if warnings else {})))
 
