@@ -81,8 +81,8 @@ def build(
     records; empty, they are found by each file's first record. ``language`` is that of Latin words, of
     ``retrieval.languages``: of a new index English, of another its own; ``fields`` says how title and text count
     (``retrieval.analysis.Fields``: of a new index cross). Raises InvalidInput for a named file or a record in it
-    that cannot be used (``skip_invalid`` leaves out records), IndexUnavailable when it cannot be written. An interrupt
-    keeps what was read.
+    that cannot be used (``skip_invalid`` leaves out records), and where a first build finds no file,
+    IndexUnavailable when it cannot be written. An interrupt keeps what was read.
     """
     if words < 0:
         raise InvalidSetting(f"words of a passage: got {words}, expected 1 or more, or 0 for never cutting.")
