@@ -275,6 +275,12 @@ HABITS: tuple[Habit, ...] = (
         refuse=refuse("Bad Request", "top_k", "seed", "random_seed"),
         without=frozenset({"top_k", "seed"}),
     ),
+    Habit(
+        "numbers in streams alone",
+        refuse=refuse("logprobs is only supported when streaming", "logprobs"),
+        without=frozenset({"logprobs"}),
+        logprobs=False,
+    ),
     # begun replies
     Habit("no trailing assistant", refuse=begun("The conversation must end with a user message.")),
     Habit("no prefill", refuse=begun("Assistant message prefill is not supported with this model")),

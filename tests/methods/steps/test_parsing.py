@@ -212,6 +212,8 @@ def test_answers_get_one_form(answer: str, form: str) -> None:
         ("Where is the Eiffel tower?", "The Eiffel tower park.", "The Eiffel tower park"),
         ("Who leads the red army?", "The red army general staff.", "The red army general staff"),
         ("Where is the Eiffel tower?", "The Eiffel Tower Park", "The Eiffel Tower Park"),
+        ("Where is it?", "```Paris\n```", "Paris"),
+        ("Which team plays in San Francisco?", "San Francisco Forty Niners", "San Francisco Forty Niners"),
         ("What did he write?", "The Man Who Was Thursday", "The Man Who Was Thursday"),
         ("In what city was Oscar Wilde born?", "Oscar Wilde was born in the city.", "Oscar Wilde was born in the city"),
         ("Is Emma a novel?", "Emma is a fine novel.", "Emma is a fine novel"),

@@ -123,14 +123,14 @@ def test_a_server_that_only_streams_is_named_at_once(reason: str) -> None:
         assert len(server.posts) == 1
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_server_that_sends_us_on_gets_the_request(status: int) -> None:
     with serving(Server(Api(Habit("plain")))) as server, serving(Server(Api(Habit("plain")), moved_by=status)) as first:  # type: ignore[arg-type]
         first.moved = server.url.removesuffix("/v1")
         model = load_model("openai:x", RemoteSettings(base_url=first.url, cache="off"))
         assert (await model.generate(Prompt(TASK, "Who?"), GREEDY)).text == ANSWER
         await model.aclose()
-    assert server.posts == first.posts
+    assert sorted(server.posts, key=str) == sorted(first.posts, key=str)  # some are sent at once
 
 
 @pytest.mark.parametrize("name", ["nothing but 0", "403 for logprobs", "greedy is certain", "null"])

@@ -36,7 +36,7 @@ _WITHIN = re.compile(r"((?!0)[^\W_]\S{0,29}?[^\d\s])\1{5,}")  # "200.200.200.200
 _EDGES = re.compile(r"^\W+|\W+$")
 _YES = frozenset({"yes", "yeah", "true", "correct"})
 _NO = frozenset({"no", "nope", "false", "incorrect"})
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+#.-]*\s*")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?:[\w+#.-]+\s*)?")
 _QUOTES = "\"'“”‘’«»"
 
 
@@ -104,7 +104,8 @@ def _short_answer(reply: str, question: str = "") -> str:
 
 def _lines(reply: str) -> list[str]:
     """Without the fences around code, in which some models put whatever they say."""
-    return [line for line in reply.strip().splitlines() if not _FENCE.fullmatch(line)]
+    lines = reply.strip().splitlines()
+    return [line for line in lines if not _FENCE.fullmatch(line)] or [line.strip(" `~") for line in lines]
 
 
 def _first_sentence(reply: str) -> str:
@@ -240,7 +241,7 @@ def _set_off(words: Sequence[str], start: int) -> bool:
     """Whether what begins there is told from the words before it though they hold no verb that is known: by a sign, a
     preposition, or as a name ("the director Ada Bell"). "The ferry inn" is one thing."""
     *_, before = words[:start]
-    named = all(word[0].isupper() for word in words[start : start + 2]) and len(words) > start + 1
+    named = all(word[0].isupper() for word in words[start : start + 2]) and len(words) > start + 1 and before[0].islower()
     return before[-1] in ":,-–—" or _bare(before) in _LEADING or named
 
 

@@ -56,13 +56,13 @@ def client(url: str, secret: Collection[str], unsent: Collection[str]) -> httpx2
     async def stop(response: httpx2.Response) -> None:
         limit = longest.get(AT_LEAST)
         response.stream = Bounded(response.stream, limit, response.extensions.get("network_stream"))
-        if response.status_code in (301, 302, 303):
+        if response.status_code in (301, 302):
             response.status_code = 307  # at the others, the transport asks without the request's body
 
     home = httpx2.URL(url)
 
     async def leave(request: httpx2.Request) -> None:
-        elsewhere = (request.url.host, request.url.port) != (home.host, home.port)
+        elsewhere = (request.url.scheme, request.url.host, request.url.port) != (home.scheme, home.host, home.port)
         for name in (*unsent, *(secret if elsewhere else ())):
             request.headers.pop(name, None)
 

@@ -260,7 +260,8 @@ class Client:
             return Missing(
                 f"nothing answers for {where} (HTTP {status}): {sentence} Check the model's name and {self._address}."
             )
-        return self._streams(sentence) if STREAMED.search(reason) and "think" not in reason.lower() else refused
+        streams = STREAMED.search(reason) and "think" not in reason.lower() and refused_field(refused, body) is None
+        return self._streams(sentence) if streams else refused
 
     def _streams(self, sentence: str) -> ModelUnavailable:
         return ModelUnavailable(

@@ -75,7 +75,7 @@ def _table(path: Path, rows: Iterable[Row]) -> Iterator[Block]:
         yield from outline.row_blocks(table, table.add([Cell(field) for field in fields[:MOST_COLUMNS]]), line.read)
     yield from outline.row_blocks(table, table.end())
     if table.unsure:
-        yield outline.notice(f"is read with its first row as the names of columns: {', '.join(table.heads)[:100]}")
+        yield outline.notice(f"is read with its first row as the names of columns: {', '.join(table.unsure)[:100]}")
     if table.twice:
         yield outline.notice(f"is read without names of columns, since its first row has {table.twice!r:.60} twice")
 

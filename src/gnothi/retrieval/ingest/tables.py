@@ -52,20 +52,25 @@ class _Placed(NamedTuple):
 _Row = list[_Placed]
 
 
+_MISSING = re.compile(r"unknown|none|nil|missing|closed|pending|tb[ad]|various|\?+|no data|not .+|see .+", re.IGNORECASE)
+"""What stands for a value that is not there."""
+
+
 class Table:
     """Takes rows one by one and gives the text of each as soon as it is clear which are heads.
 
     ``heads`` is the number of rows of heads, None where only the cells may tell; then, where none is marked, the first row is
     taken for heads if it looks like that. ``spreadsheet``: rows are rows, however few or long, and mostly have heads; names
     over numbers below an empty row are the heads of another table.
-    ``unsure`` is True after heads were taken for such although no column of values shows the difference. ``twice`` is the name
-    for which a first row of names was not.
+    ``unsure`` holds the heads that were taken for such although no column of values shows the difference, those of the first
+    table where there are several. ``twice`` is the name for which a first row of names was not.
     """
 
     def __init__(self, heads: int | None = None, caption: str = "", spreadsheet: bool = False) -> None:
         self.caption = collapse(caption)
         self.layout = False
-        self.unsure = False
+        self.unsure: list[str] = []
+        self._doubted = False
         self.twice = ""
         self.heads: list[str] = []
         self._marked = heads
@@ -166,6 +171,10 @@ class Table:
         """Whether rows are a table of their own, not the rest of one ``above``, of which there must be more than a caption."""
         if len(rows) < 2 or not (self._known or (len(above) > 1 and any(len(_filled(row)) > 1 for row in above))):
             return False
+        heads = self.heads if self._known else [cell.text for cell in _filled(above[0])]
+        small = any(cell.text[0].islower() for cell in _filled(rows[0])) and not any(head[:1].islower() for head in heads)
+        if small or any(_MISSING.fullmatch(cell.text) for cell in _filled(rows[0])):
+            return False
         table = Table(spreadsheet=True)
         next(table._take(rows), None)
         return bool(table.heads) and not table.unsure
@@ -184,6 +193,7 @@ class Table:
         number = 0 if self.layout else self._number(rows)
         if number:
             self.heads = self._joined(rows[:number])
+            self.unsure = self.unsure or (self.heads if self._doubted else [])
         elif not self.layout:
             self._pairs = self._width == 2 and bool(rows) and all(row[0].head for row in rows)
         for row in rows[number:]:
@@ -246,7 +256,7 @@ class Table:
         if twice and not (sure and self._spreadsheet):
             self.twice = twice
             return False
-        self.unsure |= not sure or bool(twice)
+        self._doubted = not sure or bool(twice)
         return sure or self._spreadsheet or self._width > 2
 
     def _joined(self, rows: list[_Row]) -> list[str]:
