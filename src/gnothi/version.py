@@ -1,3 +1,3 @@
 """The version, in a module of its own, so that everything may know it."""
 
-__version__ = "0.2.1"
+__version__ = "0.3.0"
